@@ -10,6 +10,7 @@ import click
 
 from dragoman.cli.dra.cluster import files
 from dragoman.cli.terminal import say
+from dragoman.cli.unusable import Unusable
 from dragoman.drivers.pretend import faults, guard, recorded, shapes
 from dragoman.drivers.pretend.slices import Pool
 from dragoman.drivers.throwaway.api import Api, ApiError
@@ -59,6 +60,7 @@ def _run(options: Mapping[str, Any]) -> None:
     except faults.FaultError as error:
         raise click.UsageError(f"--fault: {error}") from None
     driver, pools = _pools(options)
+    schemas = _schemas(options, driver)  # before anything is created
     name = pools[0].driver
     try:
         api = Api.of(Credentials(options["kubeconfig"], options["context"]))
@@ -80,14 +82,18 @@ def _run(options: Mapping[str, Any]) -> None:
         say(f"{name}: {count} devices of {len(pools)} nodes published in {seconds:.1f} s")
 
     try:
-        running.run(_pretender(api, driver, pools, options), ready)
+        running.run(_pretender(api, driver, pools, options, schemas), ready)
     finally:
         if options["create_nodes"]:
             nodes.delete()
 
 
 def _pretender(
-    api: Api, driver: str, pools: Sequence[Pool], options: Mapping[str, Any]
+    api: Api,
+    driver: str,
+    pools: Sequence[Pool],
+    options: Mapping[str, Any],
+    schemas: Sequence[Mapping[str, Any]] | None,
 ) -> Pretender:
     from dragoman.drivers.pretend import configs, mutants, running  # noqa: PLC0415 — grpc, CEL
 
@@ -100,7 +106,7 @@ def _pretender(
         node=pools[0].node,
         devices=pools[0],
         name=pools[0].driver,
-        validate=configs.validator(driver, _schemas(options["schema"], driver)),
+        validate=configs.validator(driver, schemas),
         instance=options["instance"],
     )
     made.faults = running.faults_of(options["faults"])
@@ -110,15 +116,22 @@ def _pretender(
     return made
 
 
-def _schemas(path: Path | None, driver: str) -> list[Mapping[str, Any]] | None:
+def _schemas(options: Mapping[str, Any], driver: str) -> list[Mapping[str, Any]] | None:
     """Return a driver's DriverConfigSchemas of a file; None for the catalog's."""
+    path = options["schema"]
     if path is None:
         return None
-    known = [one for one in files.trees([str(path)]) if one.get("kind") == "DriverConfigSchema"]
-    found = [one for one in known if one["spec"]["driver"] == driver]
-    if not found:
-        raise click.UsageError(f"--schema: {path} has no DriverConfigSchema of driver {driver}")
-    return found
+    if options["kubelet_dir"] is None:
+        raise click.UsageError(
+            "--schema validates configs of claims that a kubelet prepares: "
+            "name its folder by --kubelet-dir"
+        )
+    from dragoman.drivers.pretend import configs  # noqa: PLC0415 — CEL
+
+    try:
+        return configs.usable(files.trees([str(path)]), driver)
+    except (configs.SchemaError, Unusable) as error:
+        raise click.UsageError(f"--schema {path}: {error}") from None
 
 
 def _pools(options: Mapping[str, Any]) -> tuple[str, list[Pool]]:

@@ -40,7 +40,7 @@ class Variant:
 
     @property
     def profile(self) -> dict[str, Any]:
-        """What the kit is told of the driver, with the fault."""
+        """The profile given to the kit, with the fault."""
         return profile(*self.faults) | ({"oldestKubernetes": "1.33"} if self.old else {})
 
     @property

@@ -1,6 +1,7 @@
 """Two real kubelets, whose nodes have devices of the same names: each pod gets its own."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -24,15 +25,17 @@ def other(plane: ControlPlane, setup: NodeSetup) -> Iterator[NodeSetup]:
     """Set up the same namespace on a second node, whose driver has the first one's name."""
     api = plane.api(plane.user("driver-2", RULES))
     validate = validator(objects.DRIVER, [schema(objects.DRIVER)])
-    with Node(plane, "node-2", 2) as node:
+    with ExitStack() as undo:  # also after a failure: other tests share the control plane
+        undo.callback(plane.api().delete, "nodes", "node-2")
+        node = undo.enter_context(Node(plane, "node-2", 2))
         places = node.places
-        with Driver(api, places.kubelet, places.cdi, node=node.name, validate=validate) as driver:
-            wait_for(driver.published, PATIENCE, "the devices of node-2")
-            made = NodeSetup(plane, node, driver, setup.namespace)
-            yield made
-            made.clear()
-            driver.leave()
-    plane.api().delete("nodes", "node-2")
+        driver = Driver(api, places.kubelet, places.cdi, node=node.name, validate=validate)
+        undo.enter_context(driver)
+        undo.callback(driver.leave)
+        wait_for(driver.published, PATIENCE, "the devices of node-2")
+        made = NodeSetup(plane, node, driver, setup.namespace)
+        undo.callback(made.clear)
+        yield made
 
 
 def test_pods_on_two_nodes_see_the_variables_of_exactly_their_devices(

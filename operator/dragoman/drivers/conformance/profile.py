@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -117,7 +117,24 @@ def _bad(entry: Any) -> tuple[Any, str]:
 def _secret(entry: Any) -> tuple[Any, str]:
     if not isinstance(entry, Mapping) or not entry.get("parameters") or not entry.get("secret"):
         raise ProfileError("configs.secrets: each entry has `parameters` and the `secret` in them")
-    return entry["parameters"], str(entry["secret"])
+    parameters, secret = entry["parameters"], str(entry["secret"])
+    if not any(secret in one for one in strings(parameters)):
+        # C8 would look for what the driver never got, and pass.
+        raise ProfileError("configs.secrets: the `secret` is in no text of its `parameters`")
+    return parameters, secret
+
+
+def strings(tree: Any) -> Iterator[str]:
+    """Yield keys and values of a tree as texts."""
+    if isinstance(tree, Mapping):
+        for key, value in tree.items():
+            yield str(key)
+            yield from strings(value)
+    elif isinstance(tree, list | tuple):
+        for one in tree:
+            yield from strings(one)
+    elif tree is not None:
+        yield str(tree)
 
 
 def _minor(tree: Mapping[str, Any]) -> int:

@@ -74,6 +74,8 @@ APPLIED: Final = (
     "ValidatingAdmissionPolicyBinding",
     "DeviceClass",
 )
+FOLDER: Final = "{folder}"
+"""What stands in reports for the folder of a run."""
 Progress = Callable[[Outcome, int, int], None]
 """Called with each outcome, how many there are, and how many there will be."""
 
@@ -220,7 +222,9 @@ def run_one(site: Site, scenario: Scenario, check: Check) -> Outcome:
         status, reason = NOT_RUN, f"the kit itself failed: {type(error).__name__}: {error}"
     if status == FAIL:
         site.step(f"{LOG} ends with: {site.tail()}")
-    steps = tuple(site.steps)
+    folder = str(site.setting.folder)  # of this run alone, and of no use to who reads the report
+    reason = reason.replace(folder, FOLDER)
+    steps = tuple(one.replace(folder, FOLDER) for one in site.steps)
     seconds = time.monotonic() - start
     with contextlib.suppress(
         CallError, ApiError, OSError, FailedError, ValueError, urllib3.exceptions.HTTPError

@@ -208,15 +208,17 @@ class Site:
             server = plane.start_server(flags)
         except PlaneError as error:
             raise NotRunError(f"no API server with {' '.join(flags)}: {error}") from error
-        self.wipe()
-        self.proxy.target = server.url
         try:
+            self.wipe()
+            self.proxy.target = server.url
             self.start()
             yield server
         finally:
-            self.wipe()
-            self.proxy.target = plane.server.url
-            server.process.kill()
+            try:
+                self.wipe()
+            finally:  # also where deleting slices fails: other checks need the usual API server
+                self.proxy.target = plane.server.url
+                server.process.kill()
 
     def start(self, *, slices: bool = True) -> None:
         """Start the driver, register it as the kubelet does, and wait for its slices.

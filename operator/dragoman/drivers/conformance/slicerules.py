@@ -128,6 +128,11 @@ def owned_by_node(one: Json) -> bool:
     return bool(owners) and all(owner["kind"] == "Node" for owner in owners)
 
 
+def names_node(one: Json) -> bool:
+    """Whether any owner of a slice is a Node: then it must go with the Node."""
+    return any(owner["kind"] == "Node" for owner in one["metadata"].get("ownerReferences") or ())
+
+
 def garbage(slices: Sequence[Json], nodes: Collection[str]) -> list[str]:
     """Return the names of slices that the garbage collector deletes.
 

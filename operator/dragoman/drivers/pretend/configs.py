@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from dragoman.driverconfigs import catalog
 from dragoman.driverconfigs.compile.registry import Registry
+from dragoman.driverconfigs.review.crd import compile_crd, validate_object
 from dragoman.driverconfigs.review.validation import validate_configs
 from dragoman.drivers.pretend.preparation import Validate
+
+KIND: Final = "DriverConfigSchema"
+
+
+class SchemaError(ValueError):
+    """A DriverConfigSchema that cannot be used; the message says why."""
+
+
+def usable(documents: Iterable[Any], driver: str) -> list[Mapping[str, Any]]:
+    """Return a driver's DriverConfigSchemas among documents, as the API server would take them.
+
+    Raises:
+        SchemaError: One is malformed or does not compile, or there is none of the driver.
+    """
+    definition = compile_crd(catalog.definition())
+    known = [one for one in documents if isinstance(one, Mapping) and one.get("kind") == KIND]
+    for one in known:
+        if malformed := validate_object(definition, one):
+            raise SchemaError(f"malformed {KIND}: {'; '.join(map(str, malformed))}")
+    found = [one for one in known if one["spec"]["driver"] == driver]
+    if not found:
+        raise SchemaError(f"no {KIND} of driver {driver}")
+    for name, registered in Registry.of(found).objects.items():
+        if errors := registered.compilation.errors:
+            raise SchemaError(f"{KIND} {name} does not compile: {'; '.join(map(str, errors))}")
+    return found
 
 
 def validator(driver: str, schemas: Iterable[Mapping[str, Any]] | None = None) -> Validate:

@@ -127,6 +127,7 @@ class Driver:
         self.faults = Faults()
         self.deeds: list[Deed] = []
         self.spent = {"prepare": 0.0, "unprepare": 0.0}
+        self._spending = threading.Lock()
         self.pool = devices if isinstance(devices, Pool) else pool_of(devices, name, node)
         self.folder = kubelet / "plugins" / name
         self.registry = kubelet / "plugins_registry"
@@ -353,8 +354,13 @@ class Driver:
     def _prepare(self, request: bytes, alive: server.Alive) -> bytes:
         claims, start = messages.read_claims(request), time.monotonic()
         answer = self.answer(claims, alive)
-        self.spent["prepare"] += time.monotonic() - start
+        self._spend("prepare", start)
         return messages.write_prepared(answer)
+
+    def _spend(self, call: str, start: float) -> None:
+        """Add the time since the start of a call; several calls end at once."""
+        with self._spending:
+            self.spent[call] += time.monotonic() - start
 
     def answer(
         self, claims: Sequence[ClaimReference], alive: server.Alive
@@ -449,7 +455,7 @@ class Driver:
     def _unprepare(self, request: bytes, _: server.Alive) -> bytes:
         claims, start = messages.read_claims(request), time.monotonic()
         answer = {one.uid: self.unprepare_one(one) for one in claims}
-        self.spent["unprepare"] += time.monotonic() - start
+        self._spend("unprepare", start)
         return messages.write_unprepared(answer)
 
     def unprepare_one(self, claim: ClaimReference) -> str:

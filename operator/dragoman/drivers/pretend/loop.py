@@ -22,11 +22,18 @@ class Loop:
     Args:
         step: What is done.
         failure: What did not succeed, for the log.
+        retried: Errors after which the step is done again; any other one is a fault of the step.
     """
 
-    def __init__(self, step: Callable[[], None], failure: str) -> None:
+    def __init__(
+        self,
+        step: Callable[[], None],
+        failure: str,
+        retried: tuple[type[Exception], ...] = (ApiError, HTTPError),
+    ) -> None:
         self._step = step
         self._failure = failure
+        self._retried = retried
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -49,7 +56,7 @@ class Loop:
             try:
                 self._step()
                 reported = ""
-            except (ApiError, HTTPError, KeyError) as error:  # without Node or API server: retry
+            except self._retried as error:
                 if (text := str(error)) != reported:
                     log.warning("%s, retrying: %s", self._failure, text)
                 reported = text

@@ -16,6 +16,8 @@ from dragoman.drivers.throwaway.api import Api, ApiError
 
 CONNECTIONS: Final = 8
 RESOURCE: Final = "resourceslices"
+RETRIED: Final = (ApiError, HTTPError, KeyError)
+"""Without API server, or without the Node (KeyError)."""
 log = logging.getLogger("dragoman.drivers.pretend")
 
 
@@ -44,7 +46,7 @@ class Publisher:
         self.render = render
         self._owners: dict[str, Mapping[str, Any]] = {}
         self.settled: dict[str, tuple[Pool, int, dict[str, int]]] = {}
-        self._loop = Loop(self._compare, "publishing failed")
+        self._loop = Loop(self._compare, "publishing failed", RETRIED)
         self.complete = threading.Event()
         self._noted = False
 
@@ -81,7 +83,7 @@ class Publisher:
         """Do a step; one that fails leaves unknown what the API server has."""
         try:
             self.step()
-        except (ApiError, HTTPError, KeyError):
+        except RETRIED:
             self.forget()
             raise
 

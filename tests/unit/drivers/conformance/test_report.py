@@ -2,13 +2,14 @@
 
 import json
 import xml.etree.ElementTree as ET
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from dragoman.drivers.conformance import checks, report, running
-from dragoman.drivers.conformance.checks import FAIL, NOT_RUN, PASS, Outcome, Report
+from dragoman.drivers.conformance.checks import FAIL, NOT_RUN, PASS, FailedError, Outcome, Report
 from dragoman.drivers.conformance.folder import Event
 from dragoman.drivers.conformance.scenarios import Scenario, all_scenarios, cdi
 from dragoman.drivers.conformance.site import Site
@@ -63,10 +64,30 @@ def test_every_check_that_can_fail_has_a_fault() -> None:
     assert broken == {one.id for one in checks.table() if one.level != checks.INFO}
 
 
+def site() -> Site:
+    """Return a node of a run whose folder is /tmp/dk-1."""
+    setting = SimpleNamespace(folder=Path("/tmp/dk-1"))
+    steps: list[str] = []
+    made = SimpleNamespace(steps=steps, step=steps.append, tail=lambda: "", setting=setting)
+    made.ready = made.settle = lambda: None
+    return cast(Site, made)
+
+
+def test_reports_do_not_name_the_folder_of_the_run() -> None:
+    def broken(site: Site) -> None:
+        site.step("unprepare: remove /tmp/dk-1/n0/cdi/a.json: no such file")
+        raise FailedError("/tmp/dk-1/n0/cdi/a.json is left")
+
+    found = running.run_one(
+        site(), Scenario("I3", broken, "main", waits=False), checks.by_id()["I3"]
+    )
+    assert found.reason == "{folder}/n0/cdi/a.json is left"
+    assert found.steps[0] == "unprepare: remove {folder}/n0/cdi/a.json: no such file"
+
+
 def test_a_fault_of_the_kit_is_no_verdict_on_the_driver() -> None:
-    site = SimpleNamespace(steps=[], ready=lambda: None, settle=lambda: None)
     wrong = Scenario("I3", lambda _: dict[str, str]()["missing"], "main", waits=False)
-    found = running.run_one(cast(Site, site), wrong, checks.by_id()["I3"])
+    found = running.run_one(site(), wrong, checks.by_id()["I3"])
     assert found.status == NOT_RUN
     assert found.reason == "the kit itself failed: KeyError: 'missing'"
 

@@ -53,6 +53,34 @@ def test_a_name_stays_with_its_hardware(after: dict[str, Any], problem: str) -> 
     assert renaming(devices("a", "b"), after) == problem
 
 
+@pytest.mark.parametrize(
+    ("attribute", "told"),
+    [
+        *((one, True) for one in ("uuid", "gpuUUID", "d.example.com/pciBusID", "macAddress")),
+        *((one, False) for one in ("machineType", "mac.example.com/model", "compacted", "index")),
+    ],
+)
+def test_hardware_is_known_by_words_of_attributes(attribute: str, told: bool) -> None:
+    first, other = ({"a": {"attributes": {attribute: {"string": one}}}} for one in ("x", "y"))
+    assert bool(renaming(first, other)) == told
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        ({"deep": [{"token": "Bearer abc"}]}, ""),
+        ({"token": "${TOKEN}"}, "is in no text of its `parameters`"),
+    ],
+)
+def test_a_secret_must_be_in_its_parameters(parameters: Any, problem: str) -> None:
+    tree = {"configs": {"secrets": [{"parameters": parameters, "secret": "abc"}]}}
+    if not problem:
+        assert profile.parse(tree).secrets == ((parameters, "abc"),)
+        return
+    with pytest.raises(profile.ProfileError, match=problem):
+        profile.parse(tree)
+
+
 RESULT = {"driver": "d", "pool": "n", "device": "gpu-0"}
 KEY = 'k:{"device":"gpu-0","driver":"d","pool":"n"}'
 

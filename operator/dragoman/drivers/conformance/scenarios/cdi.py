@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from dragoman.drivers.conformance.checks import NotRunError, need
 from dragoman.drivers.conformance.folder import Event
+from dragoman.drivers.conformance.profile import strings
 from dragoman.drivers.conformance.scenarios import scenario
 from dragoman.drivers.conformance.scenarios.prepare import shared_device
-from dragoman.drivers.conformance.site import Site, new_uid
+from dragoman.drivers.conformance.site import Site, new_uid, parsed
 
 VENDOR: Final = r"[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?"
 KIND: Final = re.compile(rf"{VENDOR}/[A-Za-z]([A-Za-z0-9_-]*[A-Za-z0-9])?")
@@ -93,6 +98,24 @@ def dangerous(tree: Mapping[str, Any]) -> str:
             if ".." in Path(host).parts:
                 return f"mounts {host}"
     return ""
+
+
+def showing(folder: Path, secret: str) -> list[str]:
+    """Return the files below a folder that show a secret, as it is or escaped in JSON."""
+    spellings = {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    return [
+        str(path.relative_to(folder))
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and any(one in text for text in _texts(path) for one in spellings)
+    ]
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """Yield what a file says as bytes, and the texts of its tree, where escapes are undone."""
+    text = path.read_bytes().decode(errors="replace")
+    yield text
+    with contextlib.suppress(yaml.YAMLError, ValueError, RecursionError):
+        yield from strings(parsed(text))
 
 
 def _edits(tree: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -211,14 +234,17 @@ def modes(site: Site) -> str:
     for parameters, secret in site.profile.secrets:
         claim = site.claim(*site.take(1), config=[site.opaque(parameters)])
         site.prepared(claim)
-        shown = [one.name for one in sorted(site.cdi.iterdir()) if secret in one.read_text()]
+        shown = showing(site.cdi, secret)
         need(not shown, f"{shown[:1]} shows the secret of a config to everyone on the node")
         site.unprepared(claim)
     for name in _prepared(site):
         info = (site.cdi / name).stat()
         mode = stat.S_IMODE(info.st_mode)
         need(not mode & ~MOST, f"{name} has mode {mode:o}, at most {MOST:o} is allowed")
-        need(info.st_uid == os.geteuid(), f"{name} has the owner {info.st_uid}, not the driver's")
+        need(
+            info.st_uid in {0, os.geteuid()},
+            f"{name} has the owner {info.st_uid}, neither root nor the driver's user",
+        )
     count = len(site.profile.secrets)
     return f"{count} secrets" if count else "no `configs.secrets`: none was looked for"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from collections.abc import Mapping
@@ -16,6 +17,13 @@ from dragoman.drivers.kubeletplugin.client import CallError
 
 Json = Mapping[str, Any]
 MOMENTS: Final = 20
+WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+"""A word of a name in camel case: `pciBusID` has three."""
+IDENTITIES: Final = {
+    *("uuid", "pci", "pcie", "serial", "mac"),
+    *("pciaddress", "serialnumber", "macaddress"),  # names in lower case alone
+}
+"""Words of attributes that tell one piece of hardware from others."""
 
 
 @scenario("K1", "restart")
@@ -162,13 +170,15 @@ def same_names(site: Site) -> str:
     time.sleep(1)
     problem = renaming(before, site.devices())
     need(not problem, f"{problem} after a restart")
+    known = sum(bool(_identity(one)) for one in before.values())
+    compared = f"{known} of {len(before)} devices have a UUID, serial number or address to compare"
     shuffled = site.profile.commands.get("shuffled")
     if not shuffled:
-        return "after a restart; no `shuffledCommand`: no other order was tried"
+        return f"after a restart; no `shuffledCommand`: no other order was tried; {compared}"
     with site.using(shuffled):
         problem = renaming(before, site.devices())
         need(not problem, f"{problem} when the hardware is enumerated in another order")
-    return f"{len(before)} devices, after a restart and in another order"
+    return f"{len(before)} devices, after a restart and in another order; {compared}"
 
 
 def renaming(before: Mapping[str, Json], after: Mapping[str, Json]) -> str:
@@ -187,8 +197,13 @@ def renaming(before: Mapping[str, Json], after: Mapping[str, Json]) -> str:
 def _identity(device: Json) -> Json:
     """Return the attributes that name one piece of hardware, wherever it is in a list."""
     found = device.get("attributes") or {}
-    words = ("uuid", "pci", "serial", "mac")
-    return {key: one for key, one in found.items() if any(word in key.lower() for word in words)}
+    return {key: one for key, one in found.items() if IDENTITIES.intersection(words(key))}
+
+
+def words(attribute: str) -> list[str]:
+    """Return the words of an attribute's name without its domain: `d/pciBusID` is pci, bus, id."""
+    name = attribute.rpartition("/")[2]
+    return [one.lower() for one in WORD.findall(name)]
 
 
 def _appears(site: Site) -> bool:
