@@ -388,6 +388,8 @@ def test_a_preemption_goes_on_whose_plan_holds_without_a_drained_device() -> Non
     placing = replace(READY, phase=Phase.PLACING, evictions=(GONE,))
     seen = Seen(placing, NOW, rules=RULES, drained=GPU, look=Look(Sight.ROOM))
     assert not kinds(seen)
+    # Something else kept the pod from its place: this counts as any failure.
+    assert fields(replace(seen, now=placing.created + Limits().timeout))["phase"] == "Failed"
     evicting = replace(READY, phase=Phase.EVICTING)
     assert Evict in kinds(Seen(evicting, NOW, rules=RULES, drained=OTHER, look=SAME))
 
