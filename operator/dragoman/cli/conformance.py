@@ -73,7 +73,11 @@ def _file_option(name: str, title: str) -> Callable[[Any], Any]:
     show_default=True,
     help="The lowest level that is run.",
 )
-@click.option("--quick", is_flag=True, help="Leave out checks that wait: a minute in all.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Leave out checks that wait, and V1, which starts API servers: a minute in all.",
+)
 @click.option("--repeat", type=click.IntRange(1, 100), default=1, help="Run all so many times.")
 @click.option(
     "--assets",
