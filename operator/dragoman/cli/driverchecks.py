@@ -147,14 +147,12 @@ def _finish(report: Report, options: Mapping[str, Any]) -> None:
         verdict = reports.verdict_file(report, options["driver_image"])
         path.write_text(json.dumps(verdict, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for one in report.outcomes:
-        click.echo(reports.line(one))
+        click.echo(one_line(reports.line(one)))
     for one in report.failed:
-        click.echo(
-            f"\n{one.check.id} {reports.plain(one.check.title)}\n  {reports.plain(one.reason)}"
-        )
+        click.echo(f"\n{one.check.id} {one_line(one.check.title)}\n  {one_line(one.reason)}")
         for at, step in enumerate(one.steps, 1):
-            click.echo(f"  {at}. {reports.plain(step)}")
-    name = reports.plain(report.driver) or "the driver"
+            click.echo(f"  {at}. {one_line(step)}")
+    name = one_line(report.driver) or "the driver"
     click.echo(f"\n{name}: {report.verdict}. {reports.summary(report)}.")
     if report.verdict == checks.UNDECIDED:
         click.echo(

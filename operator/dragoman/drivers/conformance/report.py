@@ -13,7 +13,7 @@ LOG: Final = "the driver's log"
 """How the step begins that quotes it."""
 
 
-def plain(text: str) -> str:
+def printable(text: str) -> str:
     """Return a driver's text in one line without control characters."""
     return "".join(one if one.isprintable() else " " for one in text)
 
@@ -22,8 +22,8 @@ def as_tree(report: Report) -> dict[str, Any]:
     """Return a report as a JSON tree."""
     return {
         "kind": "DriverConformanceReport",
-        "driver": plain(report.driver),
-        "version": plain(report.version),
+        "driver": printable(report.driver),
+        "version": printable(report.version),
         "verdict": report.verdict,
         "facts": dict(report.facts),
         "checks": [
@@ -32,9 +32,11 @@ def as_tree(report: Report) -> dict[str, Any]:
                 "level": one.check.level,
                 "title": one.check.title,
                 "status": one.status,
-                "reason": plain(one.reason),
+                "reason": printable(one.reason),
                 "seconds": round(one.seconds, 2),
-                **({"steps": [plain(step) for step in one.steps]} if one.status == FAIL else {}),
+                **(
+                    {"steps": [printable(step) for step in one.steps]} if one.status == FAIL else {}
+                ),
             }
             for one in report.outcomes
         ],
@@ -49,7 +51,7 @@ def as_json(report: Report) -> str:
 def as_junit(report: Report) -> str:
     """Return a report as JUnit XML: a must that fails is a failure, others are skipped with why."""
     cases = "\n".join(_case(one) for one in report.outcomes)
-    name = quoteattr(f"dragoman conformance of {plain(report.driver)}")
+    name = quoteattr(f"dragoman conformance of {printable(report.driver)}")
     counts = f'tests="{len(report.outcomes)}" failures="{report.count(FAIL)}"'
     skipped = f'skipped="{report.count(NOT_RUN)}"'
     return (
@@ -59,11 +61,11 @@ def as_junit(report: Report) -> str:
 
 
 def _case(one: Outcome) -> str:
-    title = quoteattr(f"{one.check.id} {plain(one.check.title)}")
+    title = quoteattr(f"{one.check.id} {printable(one.check.title)}")
     head = f'<testcase classname={quoteattr(one.check.group)} name={title} time="{one.seconds:.2f}"'
-    reason = quoteattr(plain(one.reason))
+    reason = quoteattr(printable(one.reason))
     if one.status == FAIL:
-        steps = escape("\n".join(plain(step) for step in one.steps))
+        steps = escape("\n".join(printable(step) for step in one.steps))
         return f"{head}><failure message={reason}>{steps}</failure></testcase>"
     if one.status == NOT_RUN:
         return f"{head}><skipped message={reason}/></testcase>"
@@ -91,7 +93,7 @@ def as_markdown(report: Report) -> str:
 
 def _cell(text: str) -> str:
     """Return text that neither ends a cell nor makes markup."""
-    found = plain(text)
+    found = printable(text)
     for letter in "\\`*_{}[]<>#|":
         found = found.replace(letter, f"\\{letter}")
     return found
@@ -106,7 +108,7 @@ def summary(report: Report) -> str:
 
 def line(outcome: Outcome) -> str:
     """Return an outcome as a line of a table."""
-    reason = plain(outcome.reason)
+    reason = printable(outcome.reason)
     text = reason if outcome.status != PASS else outcome.check.title
     measured = f" ({reason})" if outcome.status == PASS and reason else ""
     head = f"{outcome.check.id:<4}{outcome.check.level:<7}{outcome.status:<8}"
@@ -115,7 +117,7 @@ def line(outcome: Outcome) -> str:
 
 def shortened(text: str, size: int) -> str:
     """Return a text in one line of at most so many characters."""
-    found = " ".join(plain(text).split())
+    found = " ".join(printable(text).split())
     return found if len(found) <= size else f"{found[: size - 1]}…"
 
 
@@ -131,8 +133,8 @@ def verdict_file(report: Report, images: Sequence[str] = ()) -> dict[str, Any]:
     """
     names = [one.partition("@") for one in images]
     return {
-        "driver": plain(report.driver)[:63],
-        "version": plain(report.version)[:64],
+        "driver": printable(report.driver)[:63],
+        "version": printable(report.version)[:64],
         "images": sorted({name.rpartition("/")[2] for name, at, _ in names if not at}),
         "digests": sorted({digest for _, at, digest in names if at}),
         "kit": str(report.facts.get("kit", "")),
