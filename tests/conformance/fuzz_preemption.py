@@ -5,12 +5,14 @@
 Each random world is built twice: as an extended resource of node status, for which the scheduler
 preempts, and as devices, for which dragoman plans. The scheduler is the real one with its default
 configuration; its client is in memory. tests/e2e/preemption/test_oracle.py runs a few of the same
-worlds on an API server. Compared seeds are noted in build/, and a later call leaves them out.
+worlds on an API server. Compared seeds are noted in build/, in a file for each version and
+state of the code that decides: a later call with the same code leaves them out.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,13 +20,19 @@ from pathlib import Path
 from random import Random
 
 from tests.conformance.oracle import Answer, Oracle
-from tests.conformance.preemption_oracle import MODULES, oracle
+from tests.conformance.preemption_oracle import MODULES, SOURCES, oracle
 from tests.support.worlds import defaultpreemption as model
 from tests.support.worlds.extendedresource import cluster, waiting
 from tests.support.worlds.victims import Choice, judged
 
 BATCH = 100
 NAMESPACE = "default"
+ROOT = Path(__file__).parents[2]
+PACKAGES = (
+    *(ROOT / "operator/dragoman" / one for one in ("preemption", "allocation", "inventory")),
+    ROOT / "tests/support/worlds",
+)
+"""Packages that decide which victims a world has."""
 
 
 def main() -> None:
@@ -34,7 +42,8 @@ def main() -> None:
     parser.add_argument("--kubernetes", choices=MODULES, default=max(MODULES))
     parser.add_argument("--seed", type=int, default=28)
     given = parser.parse_args()
-    noted = Path(f"build/preemption-oracle-{given.kubernetes}")
+    code = digest()
+    noted = ROOT / f"build/preemption-oracle-{given.kubernetes}-{code}"
     noted.parent.mkdir(exist_ok=True)
     known = dict(_read(noted))
     seeds = range(given.seed, given.seed + given.worlds)
@@ -49,9 +58,19 @@ def main() -> None:
     differences = len(seeds) - counts.total()
     print(
         f"Kubernetes {given.kubernetes}, seeds {seeds[0]} to {seeds[-1]}: "
-        f"{dict(counts)}, {differences} differences"
+        f"{dict(counts)}, {differences} differences; {len(left)} compared now, "
+        f"{len(seeds) - len(left)} before with the same code {code}"
     )
     sys.exit(bool(differences))
+
+
+def digest() -> str:
+    """Return what names the code that decides, and the Go program."""
+    found = hashlib.sha256(Path(__file__).read_bytes())
+    packages = [one for package in PACKAGES for one in package.rglob("*.py")]
+    for one in sorted([*packages, *SOURCES.glob("*.go"), *SOURCES.glob("go*.mod")]):
+        found.update(f"{one.relative_to(ROOT)}\0".encode() + one.read_bytes())
+    return found.hexdigest()[:12]
 
 
 def compare(asked: Oracle, seeds: Sequence[int], kubernetes: str) -> dict[int, str]:

@@ -34,7 +34,7 @@ import (
 const (
 	sideBySide = 16
 	patience   = 60 * time.Second
-	last       = 50 * time.Millisecond
+	still      = 100 * time.Millisecond
 )
 
 type world struct {
@@ -127,7 +127,7 @@ func preempt(asked *world) (reply answer) {
 		time.Sleep(2 * time.Millisecond)
 	}
 	if found.Status.NominatedNodeName != "" {
-		time.Sleep(last)
+		seen.settle(ctx)
 	}
 	seen.mutex.Lock()
 	defer seen.mutex.Unlock()
@@ -189,6 +189,17 @@ func (a *attempt) count() int {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	return len(a.victims)
+}
+
+// settle returns once no further victim was deleted for a while.
+func (a *attempt) settle(ctx context.Context) {
+	count, since := a.count(), time.Now()
+	for ctx.Err() == nil && time.Since(since) < still {
+		time.Sleep(2 * time.Millisecond)
+		if now := a.count(); now != count {
+			count, since = now, time.Now()
+		}
+	}
 }
 
 // finished returns whether the pod was bound, or refused and nothing more is being deleted.
