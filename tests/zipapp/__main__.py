@@ -36,6 +36,7 @@ MODULES: Final = (
     "cel",
     "cli/__init__.py",
     "cli/check",
+    "cli/completing.py",
     "cli/manifests.py",
     "cli/terminal.py",
     "cli/unusable.py",
