@@ -56,7 +56,8 @@ def test_the_garbage_collector_deletes_the_claim_of_a_deleted_pod(
     mark = plane.audit.mark()
     plane.delete_pod(namespace, "owner")
     wait_for(lambda: not api.find("resourceclaims", "owned", namespace), message="the deletion")
-    assert plane.audit.counts(COLLECTOR, mark)["delete resourceclaims"] == 1
+    deleted = plane.audit.counts(COLLECTOR, mark, namespace=namespace)
+    assert deleted["delete resourceclaims"] == 1
 
 
 def test_a_stopped_controller_writes_nothing_more(plane: ControlPlane, namespace: str) -> None:
