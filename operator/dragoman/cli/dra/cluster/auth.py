@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
@@ -11,9 +11,6 @@ from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.output import show
-
-if TYPE_CHECKING:
-    pass
 
 _EXAMPLES: Final = """\
 \b

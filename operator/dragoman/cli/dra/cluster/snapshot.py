@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from dragoman.cli.dra.cluster.options import connected
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
-
-if TYPE_CHECKING:
-    pass
 
 _EXAMPLES: Final = """\
 \b

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
@@ -13,9 +13,6 @@ from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.cluster.watching import watched
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.output import Report
-
-if TYPE_CHECKING:
-    pass
 
 _EXAMPLES: Final = """\
 \b

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
@@ -15,9 +15,6 @@ from dragoman.cli.dra.maintenance.targeting import (
     targeted,
 )
 from dragoman.cli.dra.output import show
-
-if TYPE_CHECKING:
-    pass
 
 _EXAMPLES: Final = """\
 \b

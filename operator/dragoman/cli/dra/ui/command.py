@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from dragoman.cli.dra.cluster.options import connected
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Exit
-
-if TYPE_CHECKING:  # heavy, and not needed for --help
-    pass
 
 _EXAMPLES: Final = """\
 \b
