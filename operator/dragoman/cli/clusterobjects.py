@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman.cli.asking import asked
-from dragoman.kube.client import Client, pages
+from dragoman.kube.client import Client, items
 from dragoman.kube.discovery import DRA_GROUP, discover
 from dragoman.kube.resources import Resource
 
@@ -42,8 +42,5 @@ async def _read(api: Client, *, everything: bool) -> list[dict[str, Any]]:
 
 
 async def _list(api: Client, resource: Resource, kind: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    async for page in pages(api, resource.path()):
-        typed = {"apiVersion": resource.api_version, "kind": kind}
-        found += [typed | item for item in page["items"]]
-    return found
+    typed = {"apiVersion": resource.api_version, "kind": kind}
+    return [typed | item async for item in items(api, resource.path())]

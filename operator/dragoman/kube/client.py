@@ -239,6 +239,13 @@ async def pages(client: Client, path: str, **query: str) -> AsyncIterator[dict[s
         query["continue"] = page["metadata"]["continue"]
 
 
+async def items(client: Client, path: str, **query: str) -> AsyncIterator[dict[str, Any]]:
+    """List a collection, and yield its objects one after the other; raise ApiError."""
+    async for page in pages(client, path, **query):
+        for item in page["items"] or ():
+            yield item
+
+
 def _understand(response: Response) -> dict[str, Any]:
     code, retry_after = response.status, response.retry_after
     try:

@@ -3,14 +3,14 @@
 import asyncio
 import random
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
 import orjson
 
 from dragoman.kube.backoff import Backoff
-from dragoman.kube.client import MERGE_PATCH, Client, find, pages
+from dragoman.kube.client import MERGE_PATCH, Client, find, items
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
 from dragoman.kube.store import DeletedUIDs, Fact, Store
@@ -225,9 +225,8 @@ class Informer(Generic[Fact]):
 
     async def refresh_namespace(self, namespace: str) -> None:
         """Read all objects of a namespace into the store; raise ApiError."""
-        async for page in pages(self.client, self.resource.path(namespace)):
-            for item in page["items"] or ():
-                self.handle({"type": "ADDED", "object": item})
+        async for item in items(self.client, self.resource.path(namespace)):
+            self.handle({"type": "ADDED", "object": item})
 
     async def resync(self) -> None:
         """List everything, handle each object, and delete stored facts that are not listed.
@@ -240,7 +239,7 @@ class Informer(Generic[Fact]):
         """
         before = list(self.store)
         listed: set[str] = set()
-        async for item in self._listed():
+        async for item in items(self.client, self.path, **self.query):
             if self.concerns(item):
                 listed.add(str((item.get("metadata") or {}).get("uid")))
                 self.handle({"type": "ADDED", "object": item})
@@ -299,11 +298,6 @@ class Informer(Generic[Fact]):
                 observer(old, new)
             except Exception:  # the other controllers must have the change all the same
                 log.exception("Cannot handle a change", resource=self.resource.plural)
-
-    async def _listed(self) -> AsyncIterator[Any]:
-        async for page in pages(self.client, self.path, **self.query):
-            for item in page["items"] or ():
-                yield item
 
     def _malformed(self, event_type: str, item: Any, error: MalformedObjectError) -> None:
         metadata = item.get("metadata") or {}

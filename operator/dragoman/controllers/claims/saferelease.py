@@ -12,7 +12,7 @@ from dragoman.claims.heartbeat import LEASE_DURATION, Alive, Heartbeat
 from dragoman.claims.saferelease import MARGIN, Left, SafeRelease
 from dragoman.cluster.cluster import Cluster
 from dragoman.controllers.claims.enqueue import EventHandlers, Key
-from dragoman.kube.client import find, pages
+from dragoman.kube.client import find, items
 from dragoman.kube.errors import ApiError
 from dragoman.kube.recent import Recent
 from dragoman.kube.resources import LEASES
@@ -185,10 +185,9 @@ class SafeReleaser:
             if len(waiting) < LISTED_FROM:
                 await asyncio.gather(*(self._read_lease(name) for name in waiting))
                 return
-            async for page in pages(self.cluster.client, LEASES.path(NODE_LEASES)):
-                for lease in page["items"] or ():
-                    if lease["metadata"]["name"] in waiting:
-                        self._heard(lease["metadata"]["name"], lease, began)
+            async for lease in items(self.cluster.client, LEASES.path(NODE_LEASES)):
+                if lease["metadata"]["name"] in waiting:
+                    self._heard(lease["metadata"]["name"], lease, began)
         except (ApiError, KeyError, TypeError, ValueError, AttributeError) as error:
             log.warning("Cannot read the Leases of nodes", error=str(error))
 

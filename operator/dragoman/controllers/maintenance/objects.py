@@ -8,7 +8,7 @@ from dragoman.cluster.published import Published, selected
 from dragoman.controllers.maintenance.view import View, list_rules
 from dragoman.inventory.snapshots.documents import MAINTENANCE, reduced
 from dragoman.kube import timestamps
-from dragoman.kube.client import MERGE_PATCH, Client, pages
+from dragoman.kube.client import MERGE_PATCH, Client, items
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
@@ -84,8 +84,7 @@ class Objects:
         own = {"labelSelector": f"{MAINTENANCE}={name}"}
         claims = [
             reduced("resourceclaims", item)
-            async for page in pages(self._client, self._served.claims.path(), **own)
-            for item in page["items"] or ()
+            async for item in items(self._client, self._served.claims.path(), **own)
         ]
         found = await list_rules(self._client, rules)
         return (*_of(name, found), *holds.read((), claims))

@@ -13,7 +13,7 @@ from dragoman.cluster.devices import Devices
 from dragoman.cluster.state import holds_of
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.inventory.snapshots.documents import reduced
-from dragoman.kube.client import Client, pages
+from dragoman.kube.client import Client, items
 from dragoman.kube.discovery import DRA_GROUP, OPTIONAL_VERSIONS, find_resource
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
@@ -288,11 +288,10 @@ async def list_rules(client: Client, rules: Resource | None) -> tuple[Hold, ...]
     """Return all DeviceTaintRules; none where they are not served."""
     if rules is None:
         return ()
-    found: list[Document] = []
     try:
-        async for page in pages(client, rules.path()):
-            found += [reduced("devicetaintrules", item) for item in page["items"] or ()]
+        found = [reduced("devicetaintrules", item) async for item in items(client, rules.path())]
     except ApiError as error:
         if error.code != _NOT_FOUND:
             raise
+        return ()
     return tuple(holds.read(found, ()))

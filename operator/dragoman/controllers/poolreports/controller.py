@@ -10,7 +10,7 @@ from dragoman.cluster.cluster import Cluster
 from dragoman.cluster.devices import Devices
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.inventory.poolstatus.reports import pool_inventory, report, report_name
-from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, find, pages
+from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, find, items
 from dragoman.kube.controller import Controller, NotLeadingError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import DEVICEPOOLREPORTS
@@ -114,11 +114,10 @@ class PoolReports:
         self._written.clear()
         self._names.clear()
         try:
-            async for page in pages(self._client, DEVICEPOOLREPORTS.path()):
-                for item in page["items"] or ():
-                    name, spec = item["metadata"]["name"], item["spec"]
-                    self._written[name] = item.get("report") or {}
-                    self._names[name] = PoolID(spec["driver"], spec["pool"])
+            async for item in items(self._client, DEVICEPOOLREPORTS.path()):
+                name, spec = item["metadata"]["name"], item["spec"]
+                self._written[name] = item.get("report") or {}
+                self._names[name] = PoolID(spec["driver"], spec["pool"])
         except ApiError as error:
             log.warning("Cannot list DevicePoolReports", code=error.code, error=str(error))
 

@@ -24,7 +24,7 @@ from dragoman.controllers.preemption.reports import Reports
 from dragoman.controllers.preemption.waiting import may_preempt
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube.backoff import Backoff
-from dragoman.kube.client import Client, pages
+from dragoman.kube.client import Client, items
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.discovery import NotServedError
 from dragoman.kube.errors import ApiError
@@ -201,9 +201,8 @@ class PreemptionController:
             for pod in stored:
                 yield pod
             return
-        async for page in pages(self._client, PODS.path(), fieldSelector=_SELECTOR):
-            for item in page.get("items") or ():
-                yield reduced("pods", item)
+        async for item in items(self._client, PODS.path(), fieldSelector=_SELECTOR):
+            yield reduced("pods", item)
 
     async def _pass(self, waiting: frozenset[str]) -> None:
         self._ended = time.monotonic()

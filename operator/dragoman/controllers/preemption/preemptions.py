@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dragoman.allocation import DeviceID
 from dragoman.controllers.preemption.carrier import Carrier, advance_all
 from dragoman.controllers.preemption.rules import Rules, read_rules
-from dragoman.kube.client import Client, find, pages
+from dragoman.kube.client import Client, find, items
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import DEVICEPREEMPTIONS
 from dragoman.logs import logger
@@ -86,12 +86,8 @@ class Preemptions:
         self.journals = tuple(found)
 
     async def _listed(self) -> list[Journal]:
-        async def documents() -> AsyncIterator[Mapping[str, Any]]:
-            async for page in pages(self.client, DEVICEPREEMPTIONS.path()):
-                for item in page.get("items") or ():
-                    yield item
-
-        parsed = [_parsed(one) async for one in documents() if mode_of(one) == PREEMPT]
+        documents = items(self.client, DEVICEPREEMPTIONS.path())
+        parsed = [_parsed(one) async for one in documents if mode_of(one) == PREEMPT]
         return [one for one in parsed if one is not None]
 
     async def _again(self, journal: Journal) -> Journal | None:

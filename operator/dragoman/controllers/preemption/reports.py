@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dragoman.controllers.preemption.carrier import unless_gone
 from dragoman.controllers.preemption.preemptions import REFUSED
-from dragoman.kube.client import MERGE_PATCH, Client, pages
+from dragoman.kube.client import MERGE_PATCH, Client, items
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.resources import DEVICEPREEMPTIONS
@@ -48,16 +48,15 @@ class Reports:
 
     async def clear(self, chosen: Mapping[str, Plan]) -> dict[str, Mapping[str, Any]]:
         """Delete reports of pods without a plan; return the others by name."""
-        kept = {}
-        async for page in pages(self._client, DEVICEPREEMPTIONS.path()):
-            for item in page.get("items") or ():
-                metadata = item["metadata"]
-                if mode_of(item) != REPORT:
-                    continue
-                if _is_of(item, chosen.get(metadata["name"])):
-                    kept[metadata["name"]] = item
-                    continue
-                await self._delete(metadata)
+        kept: dict[str, Mapping[str, Any]] = {}
+        async for item in items(self._client, DEVICEPREEMPTIONS.path()):
+            metadata = item["metadata"]
+            if mode_of(item) != REPORT:
+                continue
+            if _is_of(item, chosen.get(metadata["name"])):
+                kept[metadata["name"]] = item
+                continue
+            await self._delete(metadata)
         self._said = {uid: note for uid, note in self._said.items() if uid in chosen}
         return kept
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.allocation import DeviceID
-from dragoman.kube.client import Client, pages
+from dragoman.kube.client import Client, items
 from dragoman.kube.resources import Resource
 from dragoman.logs import logger
 from dragoman.model.fields import MalformedObjectError
@@ -60,7 +60,6 @@ async def read_rules(client: Client, resource: Resource, **parameters: str) -> R
         parameters: Of the request, such as a label selector.
     """
     found = Rules()
-    async for page in pages(client, resource.path(), **parameters):
-        for item in page.get("items") or ():
-            found.add(item)
+    async for item in items(client, resource.path(), **parameters):
+        found.add(item)
     return found

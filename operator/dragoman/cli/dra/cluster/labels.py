@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman.cli.dra.cluster.selection import ENDED, Selection
-from dragoman.kube.client import Client, pages
+from dragoman.kube.client import Client, items
 from dragoman.kube.discovery import DRA_GROUP, DRA_VERSIONS, OPTIONAL_VERSIONS, find_resource
 from dragoman.kube.resources import Resource
 
@@ -41,7 +41,6 @@ async def selected(
     return frozenset(
         [
             "/".join(filter(None, (one["metadata"].get("namespace"), one["metadata"]["name"])))
-            async for page in pages(client, resource.path(namespace), **wanted)
-            for one in page.get("items") or ()
+            async for one in items(client, resource.path(namespace), **wanted)
         ]
     )

@@ -12,7 +12,7 @@ import click
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.output import Exit, Report, Unusable, show
 from dragoman.doctor.repairs import Plan, Write, plan_adoption, plan_release
-from dragoman.kube.client import FIELD_MANAGER, MERGE_PATCH, find, pages
+from dragoman.kube.client import FIELD_MANAGER, MERGE_PATCH, find, items
 from dragoman.kube.discovery import discover
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import PODS
@@ -65,7 +65,7 @@ async def _repair(
     claim = await find(client, claims.path(namespace, name))
     if claim is None:
         raise Unusable(f"claim {namespace}/{name} not found; -n chooses another namespace")
-    pods = [pod async for page in pages(client, PODS.path(namespace)) for pod in page["items"]]
+    pods = [pod async for pod in items(client, PODS.path(namespace))]
     try:
         planned = plan(claim, pods)
     except MalformedObjectError as error:

@@ -14,7 +14,7 @@ from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.maintenance.choosing import Chosen
 from dragoman.cli.dra.maintenance.targeting import Wish
 from dragoman.cli.dra.output import Exit, Report, Unusable
-from dragoman.kube.client import Client, find, pages
+from dragoman.kube.client import Client, find, items
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import PODS, Resource
 from dragoman.maintenance.actions import Evict
@@ -118,11 +118,7 @@ async def _protections(
 
     async def budgets(namespace: str) -> list[Budget]:
         try:
-            return [
-                Budget.parse(item)
-                async for page in pages(client, BUDGETS.path(namespace))
-                for item in page["items"] or ()
-            ]
+            return [Budget.parse(item) async for item in items(client, BUDGETS.path(namespace))]
         except ApiError as error:
             if error.code != _FORBIDDEN:
                 raise
