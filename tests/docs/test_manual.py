@@ -17,7 +17,7 @@ from playwright.sync_api import Browser
 from docs import generate_manual
 from dragoman.cli import COMMANDS
 from tests.docs.pages import ROOT, blocks
-from tests.ui.browser import DESKTOP, PHONE, Window, executable, launched
+from tests.ui.browser import DESKTOP, PHONE, Window, chromium
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,7 @@ def site(built: tuple[Path, str]) -> Iterator[tuple[Path, str]]:
         found.shutdown()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Run one chromium for all tests; skip where it is not installed."""
-    if not executable():
-        pytest.skip("needs chromium; `make test-ui` installs it")
-    with launched() as running:
-        yield running
+browser = pytest.fixture(chromium, scope="module", name="browser")
 
 
 def test_the_site_is_built_without_warnings(built: tuple[Path, str]) -> None:

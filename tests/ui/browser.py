@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
 
 DESKTOP: Final = (1400, 900)
@@ -35,6 +36,14 @@ def launched() -> Iterator[Browser]:
         )
         yield browser
         browser.close()
+
+
+def chromium() -> Iterator[Browser]:
+    """Run the browser for the tests of a module; skip them where it is not installed."""
+    if not executable():
+        pytest.skip("chromium is not installed; `make test-ui` installs it or says why it cannot")
+    with launched() as running:
+        yield running
 
 
 class Window:

@@ -9,19 +9,13 @@ from playwright.sync_api import Browser, Page, expect
 
 from dragoman.inventory.snapshots.snapshot import dump
 from tests.support.worlds import inventory as builders
-from tests.ui.browser import DESKTOP, Window, executable, launched
+from tests.ui.browser import DESKTOP, Window, chromium
 
 Open = Callable[..., Page]
 expect.set_options(timeout=30_000)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Run chromium; skip where it is not installed."""
-    if not executable():
-        pytest.skip("chromium is not installed; `make test-ui` installs it or says why it cannot")
-    with launched() as running:
-        yield running
+browser = pytest.fixture(chromium, scope="module", name="browser")
 
 
 @pytest.fixture
