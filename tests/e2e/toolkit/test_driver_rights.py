@@ -67,11 +67,15 @@ def found(plane: ControlPlane) -> tuple[list[str], str]:
 
 
 def until(plane: ControlPlane, holds: Callable[[list[str]], bool]) -> list[str]:
-    """Wait until a change of the policy is in force; return the findings."""
+    """Wait until a change of the policy is in force; return the findings.
+
+    It may come into force between two dry runs of one answer: then the next answer is another one.
+    """
 
     def seen() -> list[str] | None:
         messages, _ = found(plane)
-        return [*messages, ""] if holds(messages) else None
+        settled = not messages or found(plane)[0] == messages
+        return [*messages, ""] if holds(messages) and settled else None
 
     return wait_for(seen, 60, "the API server to heed the policy")
 
