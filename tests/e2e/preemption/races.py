@@ -43,6 +43,8 @@ POLL: Final = 0.1
 """Seconds between two looks at a run of such a batch; larger batches are looked at less often."""
 ARRIVALS: Final = 10
 PATIENCE: Final = 120.0
+PATIENCE_WITH_THIEF: Final = 60.0
+"""The same where a competitor may have taken the devices for good."""
 LEFT_AFTER: Final = 5.0
 TROUBLE: Final = (ApiError, OSError, HTTPError)
 """What a test meets while the API server starts again."""
@@ -270,7 +272,8 @@ class World:
     def _watch(self) -> None:
         run, began = self.run, time.monotonic()
         released = refused = 0.0
-        while time.monotonic() - began < PATIENCE:
+        patience = PATIENCE_WITH_THIEF if run.thief else PATIENCE
+        while time.monotonic() - began < patience:
             time.sleep(self.poll)
             with suppress(*TROUBLE):
                 if self._node("train"):

@@ -109,9 +109,8 @@ class PreemptionController:
         self._stands_down_until: dict[str, float] = {}
         self._refreshed = self._read_all = float("-inf")
         self._known: frozenset[str] = frozenset()
-        self._ended = self._rested = float("-inf")
+        self._due = self._rested = float("-inf")
         self._left = self._unread = True
-        self._later = False
 
     async def run(self) -> None:
         """Plan until cancelled."""
@@ -141,7 +140,7 @@ class PreemptionController:
     async def _turn(self) -> None:
         if not self._leading():
             self._known, self._left, self._unread = frozenset(), True, True
-            self._ended = self._rested = self._read_all = float("-inf")
+            self._due = self._rested = self._read_all = float("-inf")
             metrics.PREEMPTION_CANDIDATES.set(0)
             return
         waiting = await self._waiting()
@@ -167,20 +166,22 @@ class PreemptionController:
         metrics.PREEMPTION_RESERVED.set(preemptions.reserved)
         metrics.PREEMPTION_PAUSED.labels("failures").set(bool(preemptions.budget.paused))
         if len(preemptions.budget.running) < running:
-            self._ended = min(self._ended, time.monotonic() - self._interval + AGAIN)
+            self._due = min(self._due, time.monotonic() + AGAIN)
 
     async def _pass_if_due(self, waiting: frozenset[str]) -> None:
         now = time.monotonic()
-        due = now - self._ended >= self._interval
         if not waiting and self._left:
             # Objects of pods that found a place stay until here, also those of a leader before.
             await self._reports.clear({})
             self._left = False
             metrics.PREEMPTION_CANDIDATES.set(0)
-        elif waiting and now >= self._rested and (due or waiting - self._known):
-            await self._pass(waiting)
+        elif waiting and now >= self._rested and (now >= self._due or waiting - self._known):
+            self._due = now + self._interval
+            soon = await self._pass(waiting)
+            ended = time.monotonic()
+            self._due = ended + (min(AGAIN, self._interval) if soon else self._interval)
+            self._rested = ended + REST * (ended - now)
             self._known, self._left = waiting, True
-            self._rested = self._ended + REST * (self._ended - now)
         elif not waiting:
             self._known = frozenset()
 
@@ -204,14 +205,13 @@ class PreemptionController:
         async for item in items(self._client, PODS.path(), fieldSelector=_SELECTOR):
             yield reduced("pods", item)
 
-    async def _pass(self, waiting: frozenset[str]) -> None:
-        self._ended = time.monotonic()
+    async def _pass(self, waiting: frozenset[str]) -> bool:
+        """Plan once; return whether a limit is in the way of a preemption, which passes."""
         found = await self._planned(waiting)
-        self._ended = time.monotonic()
         if found is None or not self._leading():
-            return
+            return False
         _measure(found)
-        held = await self._begin(found) if self._preemptions is not None else {}
+        held, later = await self._begin(found) if self._preemptions is not None else ({}, False)
         begun = {uid for uid, why in held.items() if not why}
         chosen = {
             one.subject.pod.pod.metadata.uid: one
@@ -222,9 +222,6 @@ class PreemptionController:
         if errors:
             count, first = len(errors), str(errors[0])
             log.warning("Cannot report some preemptions", pods=count, error=first)
-        if self._later:
-            # A limit is in the way, which passes; what is only reported stays so.
-            self._ended -= self._interval - AGAIN
         log.info(
             "Planned preemptions",
             pods=len(waiting),
@@ -234,6 +231,7 @@ class PreemptionController:
             begun=len(begun),
             seconds=round(found.seconds, 3),
         )
+        return later
 
     async def _planned(self, waiting: frozenset[str]) -> Planned | None:
         snapshot = await Reader(self._client, "").read(NEEDED)
@@ -252,14 +250,19 @@ class PreemptionController:
         except StoppedError:
             return None
 
-    async def _begin(self, found: Planned) -> dict[str, str]:
-        """Begin preemptions; return for each plan with victims why not, empty where one began."""
+    async def _begin(self, found: Planned) -> tuple[dict[str, str], bool]:
+        """Begin preemptions.
+
+        Returns:
+            For each plan with victims why not, empty where one began; and whether a limit that
+            passes is in the way of one. What is only reported stays so.
+        """
         preemptions = self._preemptions
         assert preemptions is not None  # mode on
         self._stand_down_if(found.in_tree)
         await preemptions.refresh()
-        self._later = False
         held: dict[str, str] = {}
+        later = False
         for plan in found.plans:
             if plan.outcome is not Outcome.PLANNED or plan.chosen is None:
                 continue
@@ -267,12 +270,12 @@ class PreemptionController:
             devices = found.reserved[pod.uid]
             why = self._why_only_reported(plan, found)
             if not why and (why := await preemptions.why_not(plan, devices)):
-                self._later = True
+                later = True
             if not why:
                 await take_over(self._client, pod.namespace, pod.uid)
                 why = await preemptions.begin(plan, devices)
             held[pod.uid] = why
-        return held
+        return held, later
 
     def _stand_down_if(self, shown: Sequence[Evidence]) -> None:
         """Pause the preemptions of namespaces, or of the cluster, where the scheduler does it."""

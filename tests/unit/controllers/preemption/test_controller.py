@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from dragoman.allocation import Cluster, DeviceID
-from dragoman.controllers.preemption import planning
+from dragoman.controllers.preemption import controller, planning
 from dragoman.controllers.preemption.carrier import Carrier
 from dragoman.controllers.preemption.controller import OBJECTS, PreemptionController
 from dragoman.controllers.preemption.preemptions import Preemptions
@@ -71,17 +72,16 @@ class Server(ApiServer):
 async def running(server: Server, *, leading: bool = True, **more: Any) -> AsyncIterator[None]:
     client: Any = server
     recorder = EventRecorder(client)
-    controller = PreemptionController(
+    made = PreemptionController(
         client,
         recorder,
         lambda: leading,
         Policy(),
         after=0.0,
         tick=0.005,
-        interval=0.05,
-        **more,
+        **{"interval": 0.05, **more},
     )
-    tasks = [asyncio.create_task(one.run()) for one in (recorder, controller)]
+    tasks = [asyncio.create_task(one.run()) for one in (recorder, made)]
     try:
         yield
     finally:
@@ -268,6 +268,32 @@ async def test_pods_that_another_controller_watches_are_not_listed() -> None:
         await until(lambda: server.lists["nodes"] > 1)
     assert server.lists["pods"] <= server.lists["nodes"] + 1
     assert server.journal
+
+
+async def test_passes_take_a_share_of_the_time_while_a_limit_is_in_the_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2))
+    client: Any = server
+    carrier = Carrier(client, CLAIMS, CLAIMS, RULES, lambda _: Policy(), Limits(parallel=0))
+    preemptions = Preemptions(client, carrier, Policy())
+    passes = 0
+
+    def slow(*arguments: Any) -> planning.Planned:
+        nonlocal passes
+        passes += 1
+        time.sleep(0.05)
+        return planning.compute(*arguments)
+
+    monkeypatch.setattr(controller, "compute", slow)
+    began = time.monotonic()
+    async with running(server, interval=60.0, preemptions=preemptions):
+        for index in range(40):
+            server.store(*waiting(2, name=f"later-{index}"))
+            await asyncio.sleep(0.03)
+    assert passes > 1
+    assert (passes - 1) * 0.05 * (1 + controller.REST) <= time.monotonic() - began
+    assert not server.of("devicetaintrules")
 
 
 async def test_reservations_are_released_whose_preemption_disappears() -> None:
