@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterator
 
 from dragoman.allocation import profile
+from dragoman.doctor.doctorfacts import Facts
 from dragoman.doctor.examination import examine
-from dragoman.doctor.facts import Facts
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.snapshot import Snapshot

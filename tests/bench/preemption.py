@@ -20,9 +20,9 @@ from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.worker import in_daemon_thread
-from dragoman.preemption.facts import Facts
 from dragoman.preemption.planner import plan
 from dragoman.preemption.policy import Policy
+from dragoman.preemption.preemptionfacts import Facts
 from dragoman.preemption.reservation import toleration
 from tests.support.manifests import Json
 from tests.support.worlds import inventory as builders

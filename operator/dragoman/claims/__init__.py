@@ -9,9 +9,9 @@ from dragoman.claims.actions import (
     RemoveFinalizer,
     UpdateReservedFor,
 )
+from dragoman.claims.claimfacts import ClaimFacts, Found, HolderFacts, LiveRead, Pending, Plan
 from dragoman.claims.creation import plan_group, plan_pod
 from dragoman.claims.deallocation import plan_claim
-from dragoman.claims.facts import ClaimFacts, Found, HolderFacts, LiveRead, Pending, Plan
 from dragoman.claims.policies import WATCH_LAG
 from dragoman.claims.reasons import Reason
 

@@ -4,7 +4,7 @@ Each entry is decided by itself (`policies`), so one that fails never delays the
 """
 
 from dragoman.claims.actions import Action, PublishClaims
-from dragoman.claims.facts import HolderFacts, Plan
+from dragoman.claims.claimfacts import HolderFacts, Plan
 from dragoman.claims.policies import POLICIES, SETTLED, Decision
 from dragoman.claims.reasons import Reason
 from dragoman.model import ClaimEntry, Pod

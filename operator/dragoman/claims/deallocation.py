@@ -4,7 +4,7 @@ Following kubernetes/pkg/controller/resourceclaim (syncClaim, reserveForPod), wi
 """
 
 from dragoman.claims.actions import Action, DeleteClaim, RemoveFinalizer, UpdateReservedFor
-from dragoman.claims.facts import ClaimFacts, LiveRead, Pending, Plan
+from dragoman.claims.claimfacts import ClaimFacts, LiveRead, Pending, Plan
 from dragoman.claims.reasons import Reason
 from dragoman.claims.reservation import (
     Reservations,

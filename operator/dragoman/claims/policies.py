@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dragoman.claims.actions import CreateClaim
-from dragoman.claims.facts import HolderFacts, LiveRead, Pending
+from dragoman.claims.claimfacts import HolderFacts, LiveRead, Pending
 from dragoman.claims.naming import claim_name
 from dragoman.claims.reasons import Reason
 from dragoman.model import Claim, ClaimEntry, Holder, Pod, PodGroup, Template

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dragoman.claims.actions import RecordDepartures, UpdateReservedFor
-from dragoman.claims.facts import ClaimFacts, Found, LiveRead, Pending, Plan
+from dragoman.claims.claimfacts import ClaimFacts, Found, LiveRead, Pending, Plan
 from dragoman.claims.reasons import Reason
 from dragoman.claims.saferelease import Left, ReadNode, SafeRelease, may_run
-from dragoman.model import Claim, Consumer, Node, Pod, PodGroup
+from dragoman.model import Claim, Consumer, NodeHealth, Pod, PodGroup
 from dragoman.model.claim import RESERVED_FOR_LIMIT
 from dragoman.model.departure import record, recorded
 
@@ -68,7 +68,7 @@ def _may_run(facts: ClaimFacts, safe: SafeRelease, consumer: Consumer) -> bool |
     if isinstance(pod, Pod) and pod.metadata.uid == consumer.uid:
         return False  # it is still in the API, and has ended
     nodes = {
-        read.name: found if isinstance(found, Node) else None
+        read.name: found if isinstance(found, NodeHealth) else None
         for read, found in facts.live.items()
         if read.resource == "nodes"
     }

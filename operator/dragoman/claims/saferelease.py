@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from dragoman.claims.heartbeat import Alive
-from dragoman.model import Claim, Consumer, Node
+from dragoman.model import Claim, Consumer, NodeHealth
 from dragoman.model.departure import Departure, epoch, recorded, timestamp
 from dragoman.model.pod import DEFAULT_GRACE
 
@@ -39,7 +39,7 @@ class SafeRelease:
     ended: Collection[str] = frozenset()
     seen: Mapping[str, Departure] = field(default_factory=dict)
     missed: Mapping[str, Departure] = field(default_factory=dict)
-    nodes: Mapping[str, Node] = field(default_factory=dict)
+    nodes: Mapping[str, NodeHealth] = field(default_factory=dict)
     ready_again: Mapping[str, float] = field(default_factory=dict)
     alive: Mapping[str, Alive] = field(default_factory=dict)
     unseen_grace: float = 600.0
@@ -83,7 +83,7 @@ Verdict = Left | ReadNode | None
 
 
 def may_run(
-    claim: Claim, consumer: Consumer, safe: SafeRelease, live_nodes: Mapping[str, Node | None]
+    claim: Claim, consumer: Consumer, safe: SafeRelease, live_nodes: Mapping[str, NodeHealth | None]
 ) -> Verdict:
     """Return why the containers of a pod that left may still run; None where they do not.
 
@@ -114,7 +114,7 @@ def may_run(
 
 
 def _first_look(
-    claim: Claim, consumer: Consumer, departure: Departure, node: Node, safe: SafeRelease
+    claim: Claim, consumer: Consumer, departure: Departure, node: NodeHealth, safe: SafeRelease
 ) -> Verdict:
     """Judge by a Node that was read after the pod had left: it is the pod's, or a later one.
 
@@ -128,13 +128,15 @@ def _first_look(
     return _on_node(consumer, replace(departure, node_uid=node.metadata.uid), node, safe)
 
 
-def _is_younger(node: Node, claim: Claim) -> bool:
+def _is_younger(node: NodeHealth, claim: Claim) -> bool:
     created = epoch(node.metadata.created)
     begun = epoch(claim.allocated_at or claim.metadata.created)
     return created is not None and begun is not None and created > begun + NODE_SKEW
 
 
-def _on_node(consumer: Consumer, departure: Departure, node: Node, safe: SafeRelease) -> Verdict:
+def _on_node(
+    consumer: Consumer, departure: Departure, node: NodeHealth, safe: SafeRelease
+) -> Verdict:
     if node.metadata.uid != departure.node_uid:
         return None  # it was deleted since, and created again
     again = safe.ready_again.get(node.metadata.uid)

@@ -12,7 +12,15 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.recent import Recent
 from dragoman.kube.resources import NODES, PODS
 from dragoman.logs import logger
-from dragoman.model import Claim, Document, MalformedObjectError, Node, Pod, PodGroup, Template
+from dragoman.model import (
+    Claim,
+    Document,
+    MalformedObjectError,
+    NodeHealth,
+    Pod,
+    PodGroup,
+    Template,
+)
 from dragoman.model.metadata import Metadata
 
 _CLAIM_MARKS = (b'"resourceClaims":[', b'"extendedResourceClaimStatus":')
@@ -81,7 +89,7 @@ class Cluster:
         self._node_content: Parse | None = None
         own_write = state.own_writes.take
         roll_back = state.roll_back
-        self.nodes: Informer[Node] = Informer(client, NODES, self._node)
+        self.nodes: Informer[NodeHealth] = Informer(client, NODES, self._node)
         self.pods: Informer[Pod] = Informer(
             client,
             PODS,
@@ -157,7 +165,7 @@ class Cluster:
 
         Args:
             claim: Parses a claim as the API server sent it; raises MalformedObjectError.
-            node: The same for `Node.content`.
+            node: The same for `NodeHealth.content`.
         """
         assert not self._begun, "claims are listed once"
         self._whole_claim, self._node_content = claim, node
@@ -209,9 +217,9 @@ class Cluster:
             self._leave_out("resourceclaims", claim.metadata, error)
             return claim
 
-    def _node(self, document: Document) -> Node:
+    def _node(self, document: Document) -> NodeHealth:
         """Read a node; a heartbeat that changes nothing of interest keeps the stored content."""
-        node = Node.parse(document)
+        node = NodeHealth.parse(document)
         if self._node_content is None or not document.keys() - {"metadata", "apiVersion", "kind"}:
             return node
         try:

@@ -11,9 +11,9 @@ from dragoman.allocation.requests.expressions import load_engine
 from dragoman.cel.budget import StepBudget
 from dragoman.cluster.cluster import Cluster
 from dragoman.cluster.devices import Devices
-from dragoman.inventory.facts.objects import world_of
 from dragoman.inventory.facts.profiles import observed_profile
 from dragoman.inventory.facts.stored import StoredSlice
+from dragoman.inventory.facts.world import world_of
 from dragoman.inventory.inventory import Inventory, take
 from dragoman.kube.worker import in_daemon_thread
 from dragoman.maintenance.targets import Target, TargetError, extent, select

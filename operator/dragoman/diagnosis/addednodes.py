@@ -8,8 +8,8 @@ from typing import Any
 
 from dragoman.diagnosis.files import overlaid
 from dragoman.diagnosis.virtualnodes import ChangeError, Virtual
-from dragoman.inventory.facts.objects import World
 from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.facts.world import World
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.model.slice import Slice
 

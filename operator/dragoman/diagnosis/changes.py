@@ -8,7 +8,7 @@ from typing import Final
 
 from dragoman.allocation import DeviceTaintRule, Taint
 from dragoman.diagnosis.virtualnodes import ChangeError, Virtual, copied
-from dragoman.inventory.facts.objects import World
+from dragoman.inventory.facts.world import World
 from dragoman.model.claim import Claim
 
 MAX_NODES: Final = 1000

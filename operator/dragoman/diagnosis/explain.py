@@ -28,7 +28,7 @@ from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import Load, rejections
 from dragoman.diagnosis.idleclaims import idle_claim, removed, without_devices
 from dragoman.diagnosis.subject import Subject
-from dragoman.inventory.facts.objects import NodeFact, World
+from dragoman.inventory.facts.world import NodeFact, World
 from dragoman.inventory.inventory import Inventory
 from dragoman.model.device import Content
 from dragoman.model.requests import ExactRequest

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dragoman.allocation import Cluster, class_of, extended_resources
 from dragoman.diagnosis.subject import Subject, Wanted
-from dragoman.inventory.facts.objects import NodeFact
+from dragoman.inventory.facts.world import NodeFact
 
 
 class Extended:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches, usable_on
-from dragoman.inventory.facts.objects import NodeFact, PodFact, World
+from dragoman.inventory.facts.world import NodeFact, PodFact, World
 from dragoman.model.fields import mapping
 from dragoman.model.holder import ClaimEntry
 from dragoman.model.needs import Needs, NodeTaint, NodeToleration, Resources

@@ -16,7 +16,7 @@ from dragoman.allocation import Claim, Cluster
 from dragoman.diagnosis.answers import NOT_HERE, Answer, Explanation, NodeAnswer
 from dragoman.diagnosis.filters import placed
 from dragoman.diagnosis.subject import Subject, Wanted
-from dragoman.inventory.facts.objects import PodFact, World
+from dragoman.inventory.facts.world import PodFact, World
 
 
 def idle_claim(world: World, explanation: Explanation) -> Claim | None:

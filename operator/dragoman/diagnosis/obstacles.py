@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import dragoman.allocation as api
 from dragoman.allocation.extendedresources import is_extended
-from dragoman.inventory.facts.objects import PodFact, World
+from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.usage.waiting import extended_resources
 from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim
 from dragoman.words.spelling import closest

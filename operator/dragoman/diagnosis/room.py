@@ -11,7 +11,7 @@ from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches
 from dragoman.diagnosis.explain import cluster_of
 from dragoman.diagnosis.filters import Load
 from dragoman.diagnosis.subject import Subject, Wanted, of_pod
-from dragoman.inventory.facts.objects import NodeFact, PodFact
+from dragoman.inventory.facts.world import NodeFact, PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.model.claim import RESERVED_FOR_LIMIT
 from dragoman.model.needs import Resources

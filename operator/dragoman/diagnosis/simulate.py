@@ -18,7 +18,7 @@ from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import rejections
 from dragoman.diagnosis.room import Room, named
 from dragoman.diagnosis.subject import of_pod
-from dragoman.inventory.facts.objects import NodeFact, PodFact
+from dragoman.inventory.facts.world import NodeFact, PodFact
 from dragoman.inventory.inventory import Inventory, take
 
 MOST: Final = 10_000

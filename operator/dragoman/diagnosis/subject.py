@@ -18,8 +18,8 @@ from dragoman.diagnosis.obstacles import (
     unscheduled,
     unserved_resources,
 )
-from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.facts.parser import pod_fact
+from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.usage.waiting import gated
 from dragoman.model.claim import Claim
 from dragoman.model.holder import ClaimEntry

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dragoman.allocation import Content, Device, Node, Slice
-from dragoman.inventory.facts.objects import NodeFact, World
+from dragoman.inventory.facts.world import NodeFact, World
 from dragoman.inventory.snapshots.documents import Document
 
 HOSTNAME: Final = "kubernetes.io/hostname"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from dragoman.doctor.devices import few
-from dragoman.doctor.facts import Facts, part
+from dragoman.doctor.doctorfacts import Facts, part
 from dragoman.doctor.finding import Finding, Id
-from dragoman.inventory.facts.objects import PodFact
+from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim
 from dragoman.model.departure import recorded

@@ -8,7 +8,7 @@ from typing import Final
 
 from dragoman.allocation import DeviceID, PoolID
 from dragoman.allocation.pools.taints import untolerated
-from dragoman.doctor.facts import Facts
+from dragoman.doctor.doctorfacts import Facts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Device, State

@@ -21,7 +21,7 @@ from dragoman.doctor import (
     verdicts,
     webhooks,
 )
-from dragoman.doctor.facts import Facts
+from dragoman.doctor.doctorfacts import Facts
 from dragoman.doctor.finding import ORDER, Finding, Id, Severity
 
 Rule = Callable[[Facts], Iterator[Finding]]

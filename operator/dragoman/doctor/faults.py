@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman.doctor.devices import few
-from dragoman.doctor.facts import Facts, listed, part
+from dragoman.doctor.doctorfacts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id, Subject
 from dragoman.inventory.usage.waiting import waiting
 from dragoman.model.requests import ExactRequest

@@ -7,7 +7,7 @@ from typing import Final
 
 from dragoman.allocation import DeviceTaintRule, PoolID
 from dragoman.doctor.devices import few
-from dragoman.doctor.facts import Facts, part
+from dragoman.doctor.doctorfacts import Facts, part
 from dragoman.doctor.finding import Finding, Id, Subject
 from dragoman.inventory.inventory import State
 from dragoman.inventory.snapshots.documents import MAINTENANCE, Document

@@ -13,7 +13,7 @@ from typing import Final
 
 from dragoman.allocation.rules.attributes import scalar
 from dragoman.doctor.devices import few
-from dragoman.doctor.facts import Facts
+from dragoman.doctor.doctorfacts import Facts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.pools.pools import Pool
 from dragoman.model.device import Content

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from dragoman.doctor.facts import Facts, Reading, part
+from dragoman.doctor.doctorfacts import Facts, Reading, part
 from dragoman.doctor.finding import Finding, Id
 from dragoman.doctor.pools import Plugins, is_ready
 from dragoman.model.timestamps import seconds

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dragoman.doctor.facts import Facts, listed, part
+from dragoman.doctor.doctorfacts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id
-from dragoman.inventory.facts.objects import PodFact
+from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.pools.pools import Pool, PoolState
 from dragoman.inventory.snapshots.documents import REGISTRATION, Document
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.doctor.claims import adopters
-from dragoman.doctor.facts import listed, part
-from dragoman.inventory.facts.objects import PodFact
+from dragoman.doctor.doctorfacts import listed, part
 from dragoman.inventory.facts.parser import pod_fact
+from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.snapshots.documents import Document, reduced
 from dragoman.model.claim import DELETE_PROTECTION, Claim
 from dragoman.model.claimcontent import parse_claim

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dragoman.doctor.facts import Facts
+from dragoman.doctor.doctorfacts import Facts
 from dragoman.doctor.finding import Finding
 
 

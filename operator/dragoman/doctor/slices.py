@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from dragoman.allocation import Code, DeviceID, Reason
 from dragoman.allocation.rules.capacity import CapacityError, PolicyError, consumption
-from dragoman.doctor.facts import Facts, listed, part
+from dragoman.doctor.doctorfacts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id, Subject
 from dragoman.inventory.pools.pools import Pool
 from dragoman.model.amounts import Amount

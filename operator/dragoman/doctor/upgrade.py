@@ -7,7 +7,7 @@ from typing import Final
 
 from dragoman.doctor import names
 from dragoman.doctor.devices import few
-from dragoman.doctor.facts import Facts, Upgrade, listed
+from dragoman.doctor.doctorfacts import Facts, Upgrade, listed
 from dragoman.doctor.finding import Finding, Id, Severity, Subject
 from dragoman.inventory.pools.pools import Pool
 from dragoman.versions import GATES_REMOVED_IN, GROUP, OWN_DOMAIN_REFUSED, Version, removal

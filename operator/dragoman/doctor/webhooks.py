@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dragoman.doctor.devices import few
-from dragoman.doctor.facts import Facts, listed, part
+from dragoman.doctor.doctorfacts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id, Subject
 from dragoman.inventory.snapshots.documents import Document
 

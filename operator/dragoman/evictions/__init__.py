@@ -10,7 +10,7 @@ it is known to be at fault, docs/evictions.md says what is done here instead.
 
 from dragoman.evictions.claims import claim_due
 from dragoman.evictions.conditions import ConditionPlan, Counts, plan_rule_status
-from dragoman.evictions.facts import Due, Facts, Reason
+from dragoman.evictions.evictionfacts import Due, Facts, Reason
 from dragoman.evictions.planner import Eviction, plan_evictions
 from dragoman.evictions.pods import is_exempt, pod_due, used_claims
 from dragoman.evictions.pools import Pools

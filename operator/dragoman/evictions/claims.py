@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dragoman.evictions.facts import Due, Reason
+from dragoman.evictions.evictionfacts import Due, Reason
 from dragoman.evictions.pools import Pools
 from dragoman.evictions.rules import NO_EXECUTE, ActiveRules, DeviceKey
 from dragoman.model import AllocatedDevice, Claim

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from dragoman.evictions.claims import device_taints
-from dragoman.evictions.facts import Due
+from dragoman.evictions.evictionfacts import Due
 from dragoman.evictions.pools import Pools
 from dragoman.evictions.rules import NO_EXECUTE, ActiveRules
 from dragoman.model import Claim, Pod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dragoman.evictions.claims import claim_due
-from dragoman.evictions.facts import Due, Facts, Place
+from dragoman.evictions.evictionfacts import Due, Facts, Place
 from dragoman.evictions.pods import pod_due
 from dragoman.model import Pod
 

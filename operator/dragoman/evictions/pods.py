@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from dragoman.evictions.facts import Due, Place
+from dragoman.evictions.evictionfacts import Due, Place
 from dragoman.model import Claim, Pod
 from dragoman.model.pod import TERMINAL_PHASES
 

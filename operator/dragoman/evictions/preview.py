@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dragoman.evictions.facts import Facts
+from dragoman.evictions.evictionfacts import Facts
 from dragoman.evictions.planner import plan_evictions
 from dragoman.evictions.rules import NO_EXECUTE, ActiveRules
 from dragoman.inventory.facts.stored import StoredRule

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dragoman.inventory.facts.objects import PodFact, World
+from dragoman.inventory.facts.world import PodFact, World
 from dragoman.model.allocated import AllocatedDevice
 from dragoman.model.claim import Claim, Consumer
 from dragoman.model.departure import Departure, recorded

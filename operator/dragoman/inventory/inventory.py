@@ -11,7 +11,7 @@ from typing import Final
 
 from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.taints import tainted
-from dragoman.inventory.facts.objects import World
+from dragoman.inventory.facts.world import World
 from dragoman.inventory.holders import Holding, holdings
 from dragoman.inventory.matching import Classes
 from dragoman.inventory.pools.counters import Counters

@@ -15,10 +15,10 @@ from dragoman.linting.knowledge.context import Context
 from dragoman.linting.knowledge.devices import Devices
 from dragoman.linting.manifests import documents
 from dragoman.linting.manifests.documents import Document, Positions, UnreadableError
-from dragoman.linting.manifests.objects import Object, objects
+from dragoman.linting.manifests.manifestobjects import Object, objects
 from dragoman.linting.rules import ignores, served, versions
 from dragoman.linting.rules.kinds import check_kind
-from dragoman.linting.rules.objects import RULES_OF_OBJECTS, RULES_OF_POD_TEMPLATES
+from dragoman.linting.rules.objectrules import RULES_OF_OBJECTS, RULES_OF_POD_TEMPLATES
 from dragoman.linting.rules.table import RULES
 from dragoman.linting.validation.check import invalid
 from dragoman.versions import Version

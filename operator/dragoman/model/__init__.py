@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from dragoman.model.fields import Document, MalformedObjectError
     from dragoman.model.holder import ClaimEntry, Holder
     from dragoman.model.metadata import Metadata, Owner
-    from dragoman.model.node import Node
+    from dragoman.model.nodehealth import NodeHealth
     from dragoman.model.pod import Pod
     from dragoman.model.podgroup import PodGroup
     from dragoman.model.taints import Toleration
@@ -28,7 +28,7 @@ __all__ = [
     "MalformedObjectError",
     "Metadata",
     "Namespace",
-    "Node",
+    "NodeHealth",
     "Owner",
     "Pod",
     "PodGroup",
@@ -43,7 +43,7 @@ _MODULES = {
     "fields": ("Document", "MalformedObjectError"),
     "holder": ("ClaimEntry", "Holder"),
     "metadata": ("Metadata", "Owner"),
-    "node": ("Node",),
+    "nodehealth": ("NodeHealth",),
     "pod": ("Pod",),
     "podgroup": ("PodGroup",),
     "taints": ("Toleration",),

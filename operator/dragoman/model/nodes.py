@@ -1,4 +1,4 @@
-"""Nodes, and selectors of nodes (API: core/v1 NodeSelector)."""
+"""Nodes, as the allocator knows them."""
 
 from __future__ import annotations
 

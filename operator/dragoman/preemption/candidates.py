@@ -15,11 +15,11 @@ from typing import Final
 
 from dragoman.allocation import Allocated, DeviceID
 from dragoman.allocation.search.solution import node_name_of
-from dragoman.inventory.facts.objects import NodeFact
+from dragoman.inventory.facts.world import NodeFact
 from dragoman.maintenance.budgets import Budget, Protected, predict
 from dragoman.model.claim import Claim
-from dragoman.preemption.facts import BoundPod, Facts
 from dragoman.preemption.policy import Code, Policy, Reason, spared
+from dragoman.preemption.preemptionfacts import BoundPod, Facts
 from dragoman.preemption.trial import Trial
 from dragoman.preemption.units import Unit, units
 from dragoman.words import counted

@@ -16,11 +16,11 @@ from typing import Final
 
 from dragoman.allocation import Allocated, Cluster, DeviceID
 from dragoman.diagnosis.subject import Subject
-from dragoman.inventory.facts.objects import NodeFact
-from dragoman.preemption.facts import Facts, priority_of
+from dragoman.inventory.facts.world import NodeFact
 from dragoman.preemption.layout import Layout, Placed, Put
 from dragoman.preemption.movable import Movable, movable
 from dragoman.preemption.policy import DEFAULT, Policy, Reason
+from dragoman.preemption.preemptionfacts import Facts, priority_of
 from dragoman.preemption.spending import Spending
 from dragoman.preemption.trial import Trial
 

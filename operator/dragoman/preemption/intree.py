@@ -15,7 +15,7 @@ from dragoman.allocation import Cluster, TooExpensiveError
 from dragoman.allocation.timebudget import check
 from dragoman.diagnosis.filters import Load
 from dragoman.diagnosis.subject import of_pod
-from dragoman.preemption.facts import BoundPod, Facts, priority_of
+from dragoman.preemption.preemptionfacts import BoundPod, Facts, priority_of
 from dragoman.preemption.spending import Spending
 from dragoman.preemption.trial import Trial
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from dragoman.allocation import Allocated, Claim, Cluster, DeviceID, parse_claim
 from dragoman.diagnosis.filters import Load
 from dragoman.diagnosis.subject import Subject, of_pod
-from dragoman.inventory.facts.objects import NodeFact, PodFact
+from dragoman.inventory.facts.world import NodeFact, PodFact
 from dragoman.model.needs import Resources
 from dragoman.preemption.candidates import devices_of
-from dragoman.preemption.facts import BoundPod, Facts
+from dragoman.preemption.preemptionfacts import BoundPod, Facts
 from dragoman.preemption.spending import Spending
 from dragoman.preemption.trial import Trial
 

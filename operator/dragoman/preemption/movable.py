@@ -9,8 +9,8 @@ from dragoman.allocation import DeviceID
 from dragoman.maintenance.budgets import Budget, predict
 from dragoman.model.claim import Claim
 from dragoman.preemption.candidates import protected
-from dragoman.preemption.facts import BoundPod, Facts, not_computed
 from dragoman.preemption.policy import Code, Policy, Reason, spared
+from dragoman.preemption.preemptionfacts import BoundPod, Facts, not_computed
 
 RECREATED: Final = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "Job"})
 """Kinds of controllers that create a pod again after an eviction."""

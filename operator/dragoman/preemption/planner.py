@@ -11,10 +11,10 @@ from zlib import crc32
 from dragoman.allocation import Cluster
 from dragoman.diagnosis.filters import TOO_MANY
 from dragoman.diagnosis.subject import Subject
-from dragoman.inventory.facts.objects import NodeFact
+from dragoman.inventory.facts.world import NodeFact
 from dragoman.preemption.candidates import Candidate, Examination, Refusal, Why, best
-from dragoman.preemption.facts import Facts, priority_of
 from dragoman.preemption.policy import DEFAULT, Code, Policy, Reason, ineligible, report_only
+from dragoman.preemption.preemptionfacts import Facts, priority_of
 from dragoman.preemption.spending import Spending
 from dragoman.preemption.trial import Trial
 

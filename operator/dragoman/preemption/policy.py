@@ -8,12 +8,12 @@ from enum import StrEnum
 from typing import Final
 
 from dragoman.diagnosis.subject import Subject
-from dragoman.inventory.facts.objects import PodFact, World
+from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.snapshots.documents import PREEMPTIBLE
 from dragoman.inventory.usage.waiting import gated
 from dragoman.model.fields import mapping
 from dragoman.model.timestamps import seconds
-from dragoman.preemption.facts import (
+from dragoman.preemption.preemptionfacts import (
     NEVER,
     BoundPod,
     gang_of,

@@ -10,9 +10,9 @@ from dragoman.allocation.timebudget import check
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import Load, rejections
 from dragoman.diagnosis.subject import Subject
-from dragoman.inventory.facts.objects import NodeFact
+from dragoman.inventory.facts.world import NodeFact
 from dragoman.model.timestamps import moment
-from dragoman.preemption.facts import BoundPod, Facts
+from dragoman.preemption.preemptionfacts import BoundPod, Facts
 from dragoman.preemption.spending import Spending
 
 

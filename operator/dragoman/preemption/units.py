@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dragoman.model.claim import Claim
-from dragoman.preemption.facts import BoundPod, is_consumer
 from dragoman.preemption.policy import Code, Reason
+from dragoman.preemption.preemptionfacts import BoundPod, is_consumer
 
 Spared = Callable[[BoundPod], Reason | None]
 

@@ -11,9 +11,9 @@ from dragoman.diagnosis.explain import cluster_of
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
-from dragoman.preemption.facts import Facts
 from dragoman.preemption.planner import Plan, plan
 from dragoman.preemption.policy import Policy
+from dragoman.preemption.preemptionfacts import Facts
 from tests.support import manifests as objects
 from tests.support.manifests import Json
 from tests.support.worlds.defaultpreemption import World

@@ -23,7 +23,7 @@ from dragoman.claims import (
     plan_group,
     plan_pod,
 )
-from dragoman.claims.facts import Pending
+from dragoman.claims.claimfacts import Pending
 from dragoman.model import Claim, Pod, PodGroup, Template
 from tests.unit.claims.model_server import PLURALS, Place, RefusedError, Server
 from tests.unit.claims.objects import Json, parse

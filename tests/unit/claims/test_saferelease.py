@@ -15,7 +15,7 @@ from dragoman.claims import (
 )
 from dragoman.claims.heartbeat import Alive, Heartbeat
 from dragoman.claims.saferelease import MARGIN, NODE_SKEW, SafeRelease
-from dragoman.model import Claim, Node, Pod
+from dragoman.model import Claim, NodeHealth, Pod
 from dragoman.model.departure import Departure, record, recorded, timestamp
 from tests.unit.claims.objects import NAMESPACE, PodObject, claim, pod
 
@@ -24,12 +24,16 @@ TRAINER = pod("trainer-0").on("node-4")
 OTHER = pod("other").on("node-4").in_phase("Running")
 
 
-def node(name: str = "node-4", *, ready: bool = True, since: float = 0.0, **more: Any) -> Node:
+def node(
+    name: str = "node-4", *, ready: bool = True, since: float = 0.0, **more: Any
+) -> NodeHealth:
     status = "True" if ready else "Unknown"
     condition = {"type": "Ready", "status": status, "lastTransitionTime": timestamp(since)}
     metadata = {"name": name, "uid": more.pop("uid", "node-uid"), "creationTimestamp": timestamp(0)}
     metadata |= more.pop("metadata", {})
-    return Node.parse({"metadata": metadata, "status": {"conditions": [condition]}, "spec": more})
+    return NodeHealth.parse(
+        {"metadata": metadata, "status": {"conditions": [condition]}, "spec": more}
+    )
 
 
 def departure(**more: Any) -> Departure:
@@ -59,7 +63,12 @@ def facts(safe: SafeRelease, mine: Claim | None = None, **more: Any) -> ClaimFac
 
 
 def safe(
-    *, at: float, alive: float = 0.0, since: float = 0.0, here: Node | None = None, **more: Any
+    *,
+    at: float,
+    alive: float = 0.0,
+    since: float = 0.0,
+    here: NodeHealth | None = None,
+    **more: Any,
 ) -> SafeRelease:
     """Return what is known `at` seconds after the pod left; its kubelet lived until `alive`."""
     known = {"seen": {TRAINER.uid: departure()}, "nodes": {"node-4": here or node()}}
@@ -172,7 +181,7 @@ def test_another_operator_knows_the_node_by_the_record_and_its_age(
     [node(since=NOW + 85), node(ready=False)],
     ids=["Ready again since a moment", "not Ready"],
 )
-def test_what_is_stored_of_a_node_releases_nothing(now: Node) -> None:
+def test_what_is_stored_of_a_node_releases_nothing(now: NodeHealth) -> None:
     taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
     read = LiveRead("nodes", "", "node-4")
     for stored in (node(), node(taints=[taint]), NEW):

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dragoman.allocation import profile
+from dragoman.doctor.doctorfacts import Facts, Thresholds
 from dragoman.doctor.examination import OVER_TIME, RULES, Diagnosis, examine
-from dragoman.doctor.facts import Facts, Thresholds
 from dragoman.doctor.finding import SEVERITIES, UPGRADE, Finding, Id, Severity
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from dragoman.allocation import profile
+from dragoman.doctor.doctorfacts import Facts, Reading, Thresholds
 from dragoman.doctor.examination import Diagnosis, examine
-from dragoman.doctor.facts import Facts, Reading, Thresholds
 from dragoman.doctor.finding import Finding, Id
 from dragoman.doctor.over_time import reading
 from dragoman.inventory.facts.parser import parse

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dragoman.allocation import profile
+from dragoman.doctor.doctorfacts import Facts, Requested, Upgrade
 from dragoman.doctor.examination import examine
-from dragoman.doctor.facts import Facts, Requested, Upgrade
 from dragoman.doctor.finding import UPGRADE, Finding, Id
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take

@@ -9,7 +9,7 @@ from dragoman.linting import engine
 from dragoman.linting.findings.finding import Report
 from dragoman.linting.knowledge.api import api_of
 from dragoman.linting.knowledge.devices import Devices, given
-from dragoman.linting.manifests.objects import objects
+from dragoman.linting.manifests.manifestobjects import objects
 
 
 def claim(body: str = "deviceClassName: gpu.example.com", version: str = "v1", **more: str) -> str:

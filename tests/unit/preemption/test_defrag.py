@@ -15,8 +15,8 @@ from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.preemption.defrag import Moves, Outcome, plan
-from dragoman.preemption.facts import Facts
 from dragoman.preemption.policy import Code
+from dragoman.preemption.preemptionfacts import Facts
 from tests.support import manifests as objects
 from tests.support.manifests import Json
 from tests.support.worlds.inventory import CLASS, claim, device_class, held, pool, snapshot

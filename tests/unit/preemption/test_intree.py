@@ -8,8 +8,8 @@ from dragoman.allocation import TimeBudget, profile
 from dragoman.diagnosis.explain import cluster_of
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
-from dragoman.preemption.facts import Facts
 from dragoman.preemption.intree import CLUSTER, Evidence, evidence, stands_down
+from dragoman.preemption.preemptionfacts import Facts
 from tests.support.manifests import Json
 from tests.support.worlds.inventory import device_class, pool, snapshot
 from tests.support.worlds.preemption import holding, node, waiting

@@ -15,10 +15,10 @@ from dragoman.model.metadata import Owner
 from dragoman.preemption import journal as manifests
 from dragoman.preemption.candidates import Candidate, Victim
 from dragoman.preemption.comparison import sight_of
-from dragoman.preemption.facts import BoundPod
 from dragoman.preemption.limits import Budget
 from dragoman.preemption.planner import Outcome
 from dragoman.preemption.policy import Policy
+from dragoman.preemption.preemptionfacts import BoundPod
 from dragoman.preemption.protocol import (
     SETTLE,
     ClaimState,

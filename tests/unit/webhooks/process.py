@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.cluster.published import ReviewedDevices
-from dragoman.inventory.facts.objects import world_of
 from dragoman.inventory.facts.profiles import observed_profile
+from dragoman.inventory.facts.world import world_of
 from dragoman.inventory.inventory import take
 from dragoman.model.slice import parse_slice
 from dragoman_webhooks.server import Limits, WebhookServer

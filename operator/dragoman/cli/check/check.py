@@ -32,7 +32,7 @@ from dragoman.linting.findings.fixes import Fixed, difference, fixed
 from dragoman.linting.knowledge.api import api_of
 from dragoman.linting.knowledge.devices import Devices, given
 from dragoman.linting.manifests.documents import Document
-from dragoman.linting.manifests.objects import Object, objects
+from dragoman.linting.manifests.manifestobjects import Object, objects
 from dragoman.versions import NEXT, target
 from dragoman.words import counted
 

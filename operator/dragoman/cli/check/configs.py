@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dragoman.cli.check.settings import CATALOG, KIND
 from dragoman.linting.findings.finding import ERROR, WARNING, Problem
 from dragoman.linting.manifests.documents import steps_of
-from dragoman.linting.manifests.objects import Object, mapping, reach, sequence, text
+from dragoman.linting.manifests.manifestobjects import Object, mapping, reach, sequence, text
 
 if TYPE_CHECKING:
     from dragoman.cli.check.schemas import Schemas

@@ -26,7 +26,7 @@ from dragoman.driverconfigs.review.validation import validate_configs, validate_
 from dragoman.driverconfigs.review.verdict import Violation
 from dragoman.linting.findings.finding import Failure
 from dragoman.linting.manifests.documents import UnreadableError, read
-from dragoman.linting.manifests.objects import mapping, text
+from dragoman.linting.manifests.manifestobjects import mapping, text
 
 _DRIVER: Final = re.compile(r"^  driver:\s*\"?([^\s\"#]+)", re.MULTILINE)
 

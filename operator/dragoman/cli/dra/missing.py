@@ -10,7 +10,7 @@ from dragoman.words import listed
 from dragoman.words.spelling import closest
 
 if TYPE_CHECKING:  # heavy, and not needed for --help
-    from dragoman.inventory.facts.objects import World
+    from dragoman.inventory.facts.world import World
 
 SHOWN: Final = 5
 """Names that a hint lists."""

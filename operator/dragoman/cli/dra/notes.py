@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dragoman.cli.dra.missing import unseen_of
 from dragoman.cli.dra.output import Exit
 from dragoman.inventory.ages import age
-from dragoman.inventory.facts.objects import World
+from dragoman.inventory.facts.world import World
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.pools.pools import Pool, PoolState
 

@@ -18,7 +18,7 @@ from dragoman.kube.recent import Recent
 from dragoman.kube.resources import LEASES
 from dragoman.kube.store import DELETED_LIMIT
 from dragoman.logs import logger
-from dragoman.model import Claim, Node, Pod
+from dragoman.model import Claim, NodeHealth, Pod
 from dragoman.model.departure import Departure, recorded
 
 NODE_LEASES = "kube-node-lease"
@@ -224,7 +224,7 @@ class SafeReleaser:
         why, since = self._unrecorded.get(_key(claim), ("", float("-inf")))
         return why if self.clock() - since < RECORD_RETRY else ""
 
-    def _nodes_of(self, claim: Claim, uids: list[str]) -> Iterator[Node]:
+    def _nodes_of(self, claim: Claim, uids: list[str]) -> Iterator[NodeHealth]:
         """Yield the nodes that consumers of a claim ran on."""
         departures = [self._seen[uid] for uid in uids if uid in self._seen]
         departures += recorded(claim.left_consumers).values()
@@ -233,7 +233,7 @@ class SafeReleaser:
             if node is not None:
                 yield node
 
-    def _node_changed(self, old: Node | None, new: Node | None) -> None:
+    def _node_changed(self, old: NodeHealth | None, new: NodeHealth | None) -> None:
         if old is not None and new is not None and _is_ready_again(old, new):
             # Whatever its own clock says; a list may also hide that it was not Ready in between.
             self._ready_again[new.metadata.uid] = self.clock()
@@ -289,11 +289,11 @@ def _note(namespace: str, departure: Departure) -> str:
     )
 
 
-def _is_ready_again(old: Node, new: Node) -> bool:
+def _is_ready_again(old: NodeHealth, new: NodeHealth) -> bool:
     return new.ready and (not old.ready or old.ready_since != new.ready_since)
 
 
-def _state(node: Node | None) -> Mapping[str, Any] | None:
+def _state(node: NodeHealth | None) -> Mapping[str, Any] | None:
     if node is None:
         return None
     return {

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from dragoman.controllers.evictions.state import EvictionState, Place, Planned
 from dragoman.evictions import claim_due, is_exempt, pod_due
 from dragoman.evictions.conditions import PERIOD
-from dragoman.evictions.facts import Due
+from dragoman.evictions.evictionfacts import Due
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.model import Claim, Pod

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dragoman import metrics
 from dragoman.controllers.evictions.state import EvictionState
 from dragoman.evictions import used_claims
-from dragoman.evictions.facts import Due
+from dragoman.evictions.evictionfacts import Due
 from dragoman.evictions.faults import NOTES, EvictionFault, late_claims, stock_faults
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.resources import Resource

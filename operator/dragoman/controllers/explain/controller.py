@@ -12,8 +12,8 @@ from dragoman.controllers.explain.collector import DeviceCollector
 from dragoman.controllers.explain.engine import Engine
 from dragoman.controllers.explain.state import DeviceState
 from dragoman.diagnosis.note import Note
-from dragoman.inventory.facts.objects import PodFact
 from dragoman.inventory.facts.profiles import observed_profile
+from dragoman.inventory.facts.world import PodFact
 from dragoman.kube.controller import Controller
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference

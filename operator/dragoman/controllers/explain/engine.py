@@ -20,8 +20,8 @@ from dragoman.diagnosis.explain import examine
 from dragoman.diagnosis.filters import Load
 from dragoman.diagnosis.note import Note, note
 from dragoman.diagnosis.subject import Subject, of_pod
-from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.worker import Worker

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import dragoman.allocation as api
 from dragoman.cluster.cluster import Cluster
 from dragoman.cluster.devices import Devices, Stored
-from dragoman.inventory.facts.objects import NodeFact, PodFact, World
 from dragoman.inventory.facts.parser import node_fact, pod_fact
+from dragoman.inventory.facts.world import NodeFact, PodFact, World
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.inventory.snapshots.versions import upgraded
 from dragoman.inventory.usage.waiting import extended_resources, gated

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from dragoman import metrics
 from dragoman.cluster.reader import Reader
+from dragoman.doctor.doctorfacts import Facts, Reading, listed, part
 from dragoman.doctor.examination import Diagnosis, examine
-from dragoman.doctor.facts import Facts, Reading, listed, part
 from dragoman.doctor.finding import Finding, Id, Severity
 from dragoman.doctor.over_time import reading
 from dragoman.inventory.facts.parser import parse

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from dragoman import metrics
 from dragoman.cluster.published import Published
 from dragoman.controllers.maintenance.drainer import Order
-from dragoman.controllers.maintenance.objects import Objects
+from dragoman.controllers.maintenance.maintenances import Objects
 from dragoman.controllers.maintenance.run import Run
 from dragoman.controllers.maintenance.view import View, served_rules
 from dragoman.controllers.maintenance.writer import Writer

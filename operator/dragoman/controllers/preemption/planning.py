@@ -12,16 +12,16 @@ from dragoman.allocation import Cluster, DeviceID, TimeBudget, TooExpensiveError
 from dragoman.diagnosis.explain import cluster_of
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.subject import Subject, of_pod
-from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.profiles import server_profile
+from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.preemption.comparison import sight_of
-from dragoman.preemption.facts import Facts, priority_of
 from dragoman.preemption.intree import Evidence, evidence
 from dragoman.preemption.planner import Outcome, Plan, plan
 from dragoman.preemption.policy import Policy, ineligible, report_only
+from dragoman.preemption.preemptionfacts import Facts, priority_of
 from dragoman.preemption.protocol import Look, Sight
 from dragoman.preemption.reservation import devices_to_reserve
 from dragoman.preemption.stored import Journal, digest

@@ -8,8 +8,8 @@ from typing import Any, Final
 from dragoman.model.fields import MalformedObjectError, mapping
 from dragoman.model.needs import Needs
 from dragoman.model.timestamps import seconds
-from dragoman.preemption.facts import NEVER, priority_of
 from dragoman.preemption.policy import Policy
+from dragoman.preemption.preemptionfacts import NEVER, priority_of
 
 _REFUSED: Final = ("PodScheduled", "False", "Unschedulable")
 

@@ -10,7 +10,7 @@ from dragoman.diagnosis.answers import Explanation, NodeAnswer
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import INSUFFICIENT, TOO_MANY, Load, placed, rejections
 from dragoman.diagnosis.suggestions.secondsearch import Kind, Search, Suggestion, without
-from dragoman.inventory.facts.objects import PodFact
+from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
 
 PODS: Final = 64

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dragoman.doctor.facts import Facts, listed, part
+from dragoman.doctor.doctorfacts import Facts, listed, part
 from dragoman.doctor.finding import Finding, Id, Subject
 from dragoman.doctor.pools import Plugins
-from dragoman.inventory.facts.objects import PodFact
+from dragoman.inventory.facts.world import PodFact
 
 FOLDER: Final = Path(__file__).parent
 SHOWN: Final = 3

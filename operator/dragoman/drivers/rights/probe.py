@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dragoman.drivers.rights.facts import (
+from dragoman.drivers.rights.dryruns import (
     DRY_RUN,
     TOO_WIDE,
     VERSIONS,

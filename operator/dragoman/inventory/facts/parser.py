@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
-from dragoman.inventory.facts.objects import (
+from dragoman.inventory.facts.world import (
     Container,
     Malformed,
     NodeFact,

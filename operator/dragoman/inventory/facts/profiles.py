@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from dragoman.allocation.features import Profile, profile
-from dragoman.inventory.facts.objects import World
+from dragoman.inventory.facts.world import World
 from dragoman.versions import DEFAULT, name
 
 _GATE: Final = "DRADeviceTaintRules"

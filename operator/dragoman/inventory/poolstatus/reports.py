@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dragoman.allocation.features import Profile
-from dragoman.inventory.facts.objects import world_of
 from dragoman.inventory.facts.stored import StoredSlice
+from dragoman.inventory.facts.world import world_of
 from dragoman.inventory.inventory import Inventory, State, take
 from dragoman.inventory.usage.summary import tally
 from dragoman.model.allocated import Held

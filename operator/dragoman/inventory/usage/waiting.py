@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import dragoman.allocation as api
 from dragoman.allocation.extendedresources import is_extended
-from dragoman.inventory.facts.objects import PodFact, World
+from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.snapshots.documents import Document
 
 

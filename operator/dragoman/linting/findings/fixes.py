@@ -12,7 +12,7 @@ from dragoman.linting.findings.edits import Edit, Lift, Nest, Set, applied
 from dragoman.linting.findings.finding import Problem
 from dragoman.linting.findings.inplace import InPlace, NotInPlaceError, Span
 from dragoman.linting.manifests.documents import Document, Nodes, UnreadableError, read
-from dragoman.linting.manifests.objects import Object
+from dragoman.linting.manifests.manifestobjects import Object
 
 Steps = tuple[str | int, ...]
 

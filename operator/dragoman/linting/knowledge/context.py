@@ -10,7 +10,7 @@ from typing import Any
 from dragoman.linting.findings.finding import Problem
 from dragoman.linting.knowledge.api import Api
 from dragoman.linting.knowledge.devices import Devices
-from dragoman.linting.manifests.objects import Object
+from dragoman.linting.manifests.manifestobjects import Object
 from dragoman.versions import Version
 from dragoman.versions import name as version_name
 

@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from dragoman.linting.manifests.objects import mapping, sequence, text
+from dragoman.linting.manifests.manifestobjects import mapping, sequence, text
 
 ATTRIBUTES: Final = "attributes"
 CAPACITY: Final = "capacity"

@@ -12,7 +12,7 @@ from typing import Any, Final
 from dragoman.linting.findings.finding import ERROR, WARNING, Problem, Steps
 from dragoman.linting.findings.paths import render
 from dragoman.linting.knowledge.context import Context
-from dragoman.linting.manifests.objects import Object, mapping, reach, sequence, text
+from dragoman.linting.manifests.manifestobjects import Object, mapping, reach, sequence, text
 
 TOLERATION: Final = "dra/toleration"
 ADMIN: Final = "dra/admin-access"

@@ -12,7 +12,7 @@ from dragoman.linting.rules import hints
 from dragoman.linting.rules.reads import check_read
 from dragoman.linting.selectors.compilation import compiled
 from dragoman.linting.selectors.evaluation import outcome
-from dragoman.linting.selectors.facts import conjuncts, equalities, facts
+from dragoman.linting.selectors.implications import conjuncts, equalities, facts
 from dragoman.linting.selectors.reads import reads
 from dragoman.linting.selectors.remark import INVALID, NEVER, UNGUARDED, Remark
 from dragoman.linting.selectors.scopes import Scope

@@ -9,7 +9,7 @@ from dragoman.linting.findings.finding import Problem, Steps
 from dragoman.linting.findings.paths import render
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.knowledge.devices import ATTRIBUTES, Given, common
-from dragoman.linting.manifests.objects import Object, mapping, sequence, text
+from dragoman.linting.manifests.manifestobjects import Object, mapping, sequence, text
 from dragoman.linting.selectors.remark import NEVER, UNKNOWN
 from dragoman.linting.selectors.scopes import scopes
 from dragoman.words.spelling import closest

@@ -13,7 +13,14 @@ from typing import Any, Final
 from dragoman.linting.findings.finding import Problem, Steps
 from dragoman.linting.findings.paths import render
 from dragoman.linting.knowledge.context import Context
-from dragoman.linting.manifests.objects import Object, PodSpec, mapping, reach, sequence, text
+from dragoman.linting.manifests.manifestobjects import (
+    Object,
+    PodSpec,
+    mapping,
+    reach,
+    sequence,
+    text,
+)
 from dragoman.linting.rules.pods import claim_kinds, pod_claims
 from dragoman.linting.selectors.scopes import scopes
 

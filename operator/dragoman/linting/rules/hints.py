@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from dragoman.linting.knowledge.api import Misfit
-from dragoman.linting.manifests.objects import Object
+from dragoman.linting.manifests.manifestobjects import Object
 
 _WRAPPED: Final = "a template wraps the spec of the claim: write spec.spec.devices"
 _UNWRAPPED: Final = (

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dragoman.linting.findings.finding import Problem
-from dragoman.linting.manifests.objects import Object, mapping
+from dragoman.linting.manifests.manifestobjects import Object, mapping
 from dragoman.linting.rules.table import RULES
 
 NAME: Final = "dragoman.dev/ignore"

@@ -11,7 +11,7 @@ from typing import Final
 
 from dragoman.linting.findings.finding import ERROR, WARNING, Problem
 from dragoman.linting.knowledge.context import Context
-from dragoman.linting.manifests.objects import GROUP, POD_SPECS, Object
+from dragoman.linting.manifests.manifestobjects import GROUP, POD_SPECS, Object
 from dragoman.linting.rules.versions import REMOVED_KINDS
 from dragoman.words.spelling import closest
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from dragoman.linting.findings.finding import ERROR, WARNING, Problem, Steps
 from dragoman.linting.findings.paths import render
 from dragoman.linting.knowledge.context import Context
-from dragoman.linting.manifests.objects import Object, PodSpec, mapping, sequence, text
+from dragoman.linting.manifests.manifestobjects import Object, PodSpec, mapping, sequence, text
 from dragoman.linting.selectors.scopes import scopes
 from dragoman.words.spelling import closest
 

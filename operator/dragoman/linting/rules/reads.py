@@ -13,7 +13,7 @@ from dragoman.linting.validation.names import subdomain_fault
 from dragoman.words.spelling import closest
 
 if TYPE_CHECKING:  # it imports the CEL engine
-    from dragoman.linting.selectors.facts import Facts
+    from dragoman.linting.selectors.implications import Facts
     from dragoman.linting.selectors.reads import Read
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)

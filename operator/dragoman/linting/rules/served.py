@@ -12,7 +12,7 @@ from dragoman.linting.findings.finding import Problem, Steps
 from dragoman.linting.findings.paths import render
 from dragoman.linting.knowledge.api import Misfit, api_of
 from dragoman.linting.knowledge.context import Context
-from dragoman.linting.manifests.objects import Object
+from dragoman.linting.manifests.manifestobjects import Object
 from dragoman.versions import DEFAULT, KNOWN, Version
 from dragoman.versions import name as version_name
 

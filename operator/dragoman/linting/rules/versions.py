@@ -15,7 +15,14 @@ from dragoman.linting.findings.finding import Problem, Steps
 from dragoman.linting.findings.paths import render
 from dragoman.linting.knowledge.api import QUANTITY_WORDS, Misfit, api_of, is_older
 from dragoman.linting.knowledge.context import Context
-from dragoman.linting.manifests.objects import FLAT_FIELDS, GROUP, Object, mapping, reach, sequence
+from dragoman.linting.manifests.manifestobjects import (
+    FLAT_FIELDS,
+    GROUP,
+    Object,
+    mapping,
+    reach,
+    sequence,
+)
 from dragoman.linting.rules import hints, served
 from dragoman.versions import DEFAULT, removal
 from dragoman.versions import name as version_name

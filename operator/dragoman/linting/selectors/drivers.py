@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.selectors.compilation import compiled
-from dragoman.linting.selectors.facts import facts
+from dragoman.linting.selectors.implications import facts
 from dragoman.linting.selectors.scopes import Scope
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dragoman.linting.findings.finding import Steps
 from dragoman.linting.knowledge.context import Context
-from dragoman.linting.manifests.objects import Object, expression_of, reach, sequence
+from dragoman.linting.manifests.manifestobjects import Object, expression_of, reach, sequence
 
 KNOWN_CLASSES: Final = {
     "gpu.nvidia.com": (

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dragoman.driverconfigs.unreadable import DuplicateKeys
 from dragoman.linting.findings.finding import Problem, Steps
-from dragoman.linting.manifests.objects import Object, mapping, reach, sequence
+from dragoman.linting.manifests.manifestobjects import Object, mapping, reach, sequence
 from dragoman.linting.validation.claims import check_claim, check_class
 from dragoman.linting.validation.errors import Errors
 from dragoman.linting.validation.names import check_driver, check_metadata

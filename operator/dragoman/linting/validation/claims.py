@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dragoman.linting.findings.finding import Steps
-from dragoman.linting.manifests.objects import FLAT_FIELDS, Object, mapping, reach, sequence, text
+from dragoman.linting.manifests.manifestobjects import (
+    FLAT_FIELDS,
+    Object,
+    mapping,
+    reach,
+    sequence,
+    text,
+)
 from dragoman.linting.validation.errors import Errors
 from dragoman.linting.validation.names import (
     check_attribute_name,

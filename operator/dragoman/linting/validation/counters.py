@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dragoman.linting.manifests.objects import mapping, sequence, text
+from dragoman.linting.manifests.manifestobjects import mapping, sequence, text
 from dragoman.linting.validation.errors import Errors
 
 COUNTERS_APART: Final = (1, 35)

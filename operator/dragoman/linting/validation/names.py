@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from dragoman.linting.findings.finding import Steps
-from dragoman.linting.manifests.objects import Object, mapping, sequence, text
+from dragoman.linting.manifests.manifestobjects import Object, mapping, sequence, text
 from dragoman.linting.validation.errors import Errors
 from dragoman.words.dns import LABEL, SUBDOMAIN
 

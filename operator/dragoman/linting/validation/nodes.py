@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from dragoman.linting.findings.finding import Steps
-from dragoman.linting.manifests.objects import mapping, sequence, text
+from dragoman.linting.manifests.manifestobjects import mapping, sequence, text
 from dragoman.linting.validation.errors import Errors
 from dragoman.linting.validation.names import label_value_fault, qualified_fault, subdomain_fault
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dragoman.linting.findings.finding import Steps
 from dragoman.linting.knowledge.api import is_quantity
-from dragoman.linting.manifests.objects import PodSpec, mapping, sequence, text
+from dragoman.linting.manifests.manifestobjects import PodSpec, mapping, sequence, text
 from dragoman.linting.validation.errors import Errors
 from dragoman.linting.validation.names import label_fault, subdomain_fault
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from dragoman.linting.findings.finding import Steps
-from dragoman.linting.manifests.objects import mapping, sequence, text
+from dragoman.linting.manifests.manifestobjects import mapping, sequence, text
 from dragoman.linting.validation.errors import Errors
 from dragoman.linting.validation.quantities import amount
 

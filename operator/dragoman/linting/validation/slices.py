@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from dragoman.linting.findings.finding import Steps
-from dragoman.linting.manifests.objects import Object, mapping, sequence, text
+from dragoman.linting.manifests.manifestobjects import Object, mapping, sequence, text
 from dragoman.linting.validation.attributes import check_attribute
 from dragoman.linting.validation.counters import COUNTERS_APART, check_counters_together
 from dragoman.linting.validation.errors import Errors, repeated

@@ -15,7 +15,7 @@ from dragoman.controllers.claims.othercontroller import OtherController
 from dragoman.controllers.claims.saferelease import SafeReleaseOptions, SafeReleaser
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.metrics import UNSAFE_DEPARTURES
-from dragoman.model import Claim, Node, Pod
+from dragoman.model import Claim, NodeHealth, Pod
 from dragoman.model.claim import LEFT_CONSUMERS_ANNOTATION
 from dragoman.model.departure import Departure, record, timestamp
 from tests.support.clusters import cluster_of
@@ -88,7 +88,7 @@ class Operator:
         condition = {"type": "Ready", "status": str(ready), "lastTransitionTime": since or MADE}
         metadata = {"name": "node-4", "uid": uid, "creationTimestamp": made or MADE}
         document = {"metadata": metadata, "status": {"conditions": [condition]}}
-        self.cluster.nodes.changed(Node.parse(document))
+        self.cluster.nodes.changed(NodeHealth.parse(document))
 
     def plan(self) -> Plan:
         """Plan with live reads that find another pod, and the node as it is stored."""

@@ -12,8 +12,8 @@ from dragoman.controllers.explain import engine as engines
 from dragoman.controllers.explain.engine import Engine
 from dragoman.diagnosis.explain import examine
 from dragoman.diagnosis.note import Note
-from dragoman.inventory.facts.objects import World
 from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.facts.world import World
 from dragoman.kube.worker import Worker
 from tests.support import manifests as objects
 from tests.support.hostile import Tries, scaled

@@ -20,9 +20,9 @@ from dragoman.diagnosis.subject import Subject
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.resources import Resource
-from dragoman.preemption.facts import Facts
 from dragoman.preemption.planner import Plan, plan
 from dragoman.preemption.policy import Policy
+from dragoman.preemption.preemptionfacts import Facts
 from dragoman.preemption.reservation import rule_manifest
 from dragoman.preemption.stored import FINALIZER, Limits
 from tests.support.apiserver import ApiServer, Place

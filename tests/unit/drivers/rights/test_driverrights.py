@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.drivers.rights.facts import TOO_WIDE, Answer, Existing, Identity, attempts, faults
+from dragoman.drivers.rights.dryruns import TOO_WIDE, Answer, Existing, Identity, attempts, faults
 from dragoman.drivers.rights.probe import NoDryRunError, examine
 from dragoman.kube.errors import ApiError
 

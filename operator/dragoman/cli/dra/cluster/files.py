@@ -11,7 +11,7 @@ from dragoman.cli.dra.output import Unusable
 from dragoman.cli.unusable import Unusable as UnusableName
 from dragoman.linting.findings.finding import Failure
 from dragoman.linting.manifests.documents import UnreadableError, read
-from dragoman.linting.manifests.objects import objects
+from dragoman.linting.manifests.manifestobjects import objects
 from dragoman.linting.validation.check import invalid
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # heavy, and not needed for --help
     from dragoman.allocation.features import Profile
     from dragoman.cli.dra.cluster.connection import Connection
     from dragoman.cli.dra.cluster.selection import Selection
-    from dragoman.inventory.facts.objects import World
+    from dragoman.inventory.facts.world import World
     from dragoman.inventory.snapshots.snapshot import Snapshot
     from dragoman.kube.client import Client
 

@@ -9,7 +9,7 @@ from dragoman.cli.dra.inventory import who_table
 from dragoman.cli.dra.output import Cell, Exit, Report, Table
 from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.subject import Subject
-from dragoman.inventory.facts.objects import PodFact
+from dragoman.inventory.facts.world import PodFact
 from dragoman.model.metadata import Metadata
 
 Kubelet = Callable[[Metadata], str]

@@ -9,7 +9,7 @@ from dragoman.allocation import TimeBudget
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.cluster.ended import with_pod
 from dragoman.cli.dra.cluster.files import documents, require_valid
-from dragoman.cli.dra.diagnosis import objects, pods
+from dragoman.cli.dra.diagnosis import object_reports, pods
 from dragoman.cli.dra.diagnosis.kubelet import last_warning
 from dragoman.cli.dra.diagnosis.report import View
 from dragoman.cli.dra.output import Progress, Report, Unusable
@@ -78,7 +78,11 @@ def reports(  # noqa: PLR0913, PLR0917 — one parameter for each option
 
 def _of_object(source: Source, view: View, kind: str, name: str) -> Report:
     if kind in {"class", "node", "device"}:
-        answers = {"class": objects.device_class, "node": objects.node, "device": objects.device}
+        answers = {
+            "class": object_reports.device_class,
+            "node": object_reports.node,
+            "device": object_reports.device,
+        }
         return answers[kind](view.inventory, name)
     key = name if "/" in name else f"{_namespace(source, view, kind, name)}/{name}"
     if kind == "pod":

@@ -13,7 +13,7 @@ from dragoman.diagnosis.answers import Explanation
 from dragoman.diagnosis.filters import LEFT_OUT
 from dragoman.diagnosis.subject import of_pod
 from dragoman.diagnosis.virtualnodes import manifests
-from dragoman.inventory.facts.objects import PodFact
+from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.usage.summary import count_free
 from dragoman.inventory.usage.waiting import classes_of

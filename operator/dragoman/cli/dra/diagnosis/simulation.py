@@ -23,7 +23,7 @@ from dragoman.inventory.inventory import Inventory, take
 
 if TYPE_CHECKING:
     from dragoman.cli.dra.cluster.source import Source
-    from dragoman.inventory.facts.objects import PodFact, World
+    from dragoman.inventory.facts.world import PodFact, World
     from dragoman.inventory.snapshots.snapshot import Snapshot
 
 _NEEDS: Final = (

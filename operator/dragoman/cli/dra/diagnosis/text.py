@@ -15,7 +15,7 @@ from dragoman.diagnosis.subject import Wanted
 from dragoman.diagnosis.suggestions.guards import Guard, guard
 from dragoman.diagnosis.suggestions.secondsearch import Kind, Suggestion
 from dragoman.inventory.ages import age
-from dragoman.inventory.facts.objects import PodFact, World
+from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import Inventory
 from dragoman.model.requests import ExactRequest
 

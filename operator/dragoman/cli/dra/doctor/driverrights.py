@@ -11,13 +11,13 @@ import click
 from dragoman.cli.dra.cluster.connection import explained
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Unusable
-from dragoman.doctor.facts import Facts
+from dragoman.doctor.doctorfacts import Facts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.doctor.finding import Subject as About
 from dragoman.doctor.pools import Plugins, is_ready
-from dragoman.drivers.rights.facts import Existing, Fault, Identity
+from dragoman.drivers.rights.dryruns import Existing, Fault, Identity
 from dragoman.drivers.rights.probe import NoDryRunError, examine
-from dragoman.inventory.facts.objects import PodFact
+from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.pools.pools import Pool
 from dragoman.kube.client import Client
 from dragoman.kube.credentials.impersonation import impersonation_headers

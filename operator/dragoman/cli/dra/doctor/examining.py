@@ -10,8 +10,8 @@ from dragoman.cli.dra import notes
 from dragoman.cli.dra.output import Cell, Exit, Report, Table
 from dragoman.cli.dra.reports import Nothing
 from dragoman.doctor import over_time
+from dragoman.doctor.doctorfacts import Facts, Reading, Thresholds
 from dragoman.doctor.examination import Diagnosis, examine
-from dragoman.doctor.facts import Facts, Reading, Thresholds
 from dragoman.doctor.finding import ORDER, Finding, Id, Severity
 from dragoman.inventory.ages import age
 from dragoman.inventory.facts.parser import parse
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dragoman.cli.dra.cluster.source import Source
-    from dragoman.inventory.facts.objects import World
+    from dragoman.inventory.facts.world import World
     from dragoman.versions import Version
 
 __all__ = ["HEADERS", "STACKED", "Examiner", "Thresholds"]

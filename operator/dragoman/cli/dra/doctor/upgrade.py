@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Unusable
-from dragoman.doctor.facts import Requested, Upgrade, listed, part
+from dragoman.doctor.doctorfacts import Requested, Upgrade, listed, part
 from dragoman.doctor.finding import Id
 from dragoman.doctor.upgrade import KINDS
 from dragoman.kube.client import Client

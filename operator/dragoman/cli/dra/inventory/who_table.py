@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from dragoman.cli.dra.cluster.source import Source
-    from dragoman.inventory.facts.objects import PodFact
+    from dragoman.inventory.facts.world import PodFact
     from dragoman.model.device import Content
 
 _NEEDS: Final = ("resourceslices", "resourceclaims", "devicetaintrules", "pods")

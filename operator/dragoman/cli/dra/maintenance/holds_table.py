@@ -10,8 +10,8 @@ from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Report, Table
 from dragoman.cli.dra.reports import Nothing
 from dragoman.inventory.ages import age
-from dragoman.inventory.facts.objects import World
 from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.facts.world import World
 from dragoman.inventory.inventory import UNSEEN, Inventory, take
 from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.maintenance.holds import Hold, read

@@ -18,14 +18,14 @@ from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
-from dragoman.preemption.facts import Facts
 from dragoman.preemption.planner import Outcome, Plan, plan
 from dragoman.preemption.policy import Policy, Select
+from dragoman.preemption.preemptionfacts import Facts
 from dragoman.preemption.reservation import devices_to_reserve
 from dragoman.preemption.stored import Journal, Phase
 
 if TYPE_CHECKING:
-    from dragoman.inventory.facts.objects import World
+    from dragoman.inventory.facts.world import World
 
 
 def policy(gap: int, most: int, protected: tuple[str, ...], *, opted_in: bool) -> Policy:

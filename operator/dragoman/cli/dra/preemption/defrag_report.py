@@ -9,7 +9,7 @@ from dragoman.cli.dra import notes
 from dragoman.cli.dra.output import Cell, Exit, Report, Table
 from dragoman.cli.dra.preemption import reading
 from dragoman.cli.dra.preemption.preempt_report import controller, devices, listed, owner
-from dragoman.inventory.facts.objects import PodFact, World
+from dragoman.inventory.facts.world import PodFact, World
 from dragoman.preemption.defrag import Move, Moves, Outcome
 from dragoman.words import counted
 

@@ -16,11 +16,11 @@ from dragoman.cli.dra.preemption import defrag_report, reading
 from dragoman.diagnosis.explain import cluster_of
 from dragoman.diagnosis.files import overlaid
 from dragoman.diagnosis.subject import of_pod
-from dragoman.inventory.facts.objects import PodFact, World
 from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import take
 from dragoman.preemption.defrag import plan
-from dragoman.preemption.facts import Facts
+from dragoman.preemption.preemptionfacts import Facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from dragoman.allocation import Cluster, TooExpensiveError
 from dragoman.cli.dra.output import Unusable
 from dragoman.cli.dra.preemption.reading import require
 from dragoman.diagnosis.subject import Subject
-from dragoman.inventory.facts.objects import World
-from dragoman.preemption.facts import Facts, priority_of
+from dragoman.inventory.facts.world import World
 from dragoman.preemption.planner import Outcome, Plan, plan
+from dragoman.preemption.preemptionfacts import Facts, priority_of
 
 
 def planned(world: World, subject: Subject, cluster: Cluster) -> Plan | None:

@@ -14,10 +14,10 @@ from dragoman.cli.dra.preemption import reading
 from dragoman.diagnosis import wording
 from dragoman.diagnosis.explain import exact_requests
 from dragoman.inventory.ages import age
-from dragoman.inventory.facts.objects import World
+from dragoman.inventory.facts.world import World
 from dragoman.preemption.candidates import Candidate, Refusal, Victim, Why
-from dragoman.preemption.facts import BoundPod
 from dragoman.preemption.planner import Outcome, Plan
+from dragoman.preemption.preemptionfacts import BoundPod
 from dragoman.words import counted
 
 OTHERS: Final = 3

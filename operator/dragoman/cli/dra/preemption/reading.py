@@ -6,7 +6,7 @@ from typing import Final
 
 from dragoman.cli.dra.missing import elsewhere
 from dragoman.cli.dra.output import Unusable
-from dragoman.inventory.facts.objects import PodFact, World
+from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.snapshots.snapshot import FORMAT
 from dragoman.model.pod import TERMINAL_PHASES
 

@@ -17,8 +17,8 @@ from dragoman.cli.dra.ui import render
 from dragoman.cli.dra.ui.explanations import Explainer
 from dragoman.cli.dra.ui.feed import Feed
 from dragoman.cli.dra.ui.page import Page, page
-from dragoman.inventory.facts.objects import World
 from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.facts.world import World
 from dragoman.inventory.inventory import Inventory, take
 from dragoman.inventory.snapshots.snapshot import Snapshot
 

@@ -13,7 +13,7 @@ from dragoman.cli.dra.missing import cannot_tell, unseen_of
 from dragoman.cli.dra.output import Cell, Report, Table
 from dragoman.cli.dra.ui.nodemap import Row, rows
 from dragoman.cli.dra.ui.problems import Problem, problems
-from dragoman.inventory.facts.objects import World
+from dragoman.inventory.facts.world import World
 from dragoman.inventory.inventory import Inventory, State
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.inventory.usage import summary

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from dragoman.doctor.doctorfacts import Facts
 from dragoman.doctor.examination import examine
-from dragoman.doctor.facts import Facts
 from dragoman.doctor.finding import Severity
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.snapshot import Snapshot

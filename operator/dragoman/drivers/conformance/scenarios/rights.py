@@ -12,7 +12,7 @@ from dragoman.drivers.conformance.checks import NotRunError, need
 from dragoman.drivers.conformance.scenarios import scenario
 from dragoman.drivers.conformance.site import Site, reference, renamed
 from dragoman.drivers.kubeletplugin.client import CallError
-from dragoman.drivers.rights.facts import (
+from dragoman.drivers.rights.dryruns import (
     DRY_RUN,
     VERSIONS,
     Answer,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dragoman.inventory.snapshots.anonymous.facts import published
 from dragoman.inventory.snapshots.anonymous.fields import FIELDS
+from dragoman.inventory.snapshots.anonymous.publishednames import published
 from dragoman.inventory.snapshots.anonymous.tokens import Seen, Tokens
 from dragoman.inventory.snapshots.anonymous.treatments import LEFT_OUT, Names, version
 from dragoman.inventory.snapshots.anonymous.walk import treated

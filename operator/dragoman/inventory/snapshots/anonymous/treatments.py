@@ -15,7 +15,7 @@ from typing import Any, Final
 from dragoman.cel.syntax.literals import LiteralError, string
 from dragoman.cel.syntax.tokens import Token, tokenize
 from dragoman.inventory.snapshots.anonymous import vocabulary
-from dragoman.inventory.snapshots.anonymous.facts import Published
+from dragoman.inventory.snapshots.anonymous.publishednames import Published
 from dragoman.inventory.snapshots.anonymous.tokens import (
     NODE,
     PLUGIN_RESOURCES,

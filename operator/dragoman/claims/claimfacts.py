@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from dragoman.claims.actions import Action
 from dragoman.claims.reasons import Reason
 from dragoman.claims.saferelease import Left, SafeRelease
-from dragoman.model import Claim, Node, Pod, PodGroup, Template
+from dragoman.model import Claim, NodeHealth, Pod, PodGroup, Template
 
 
 class LiveRead(NamedTuple):
@@ -18,7 +18,7 @@ class LiveRead(NamedTuple):
     name: str
 
 
-Found = Pod | Claim | PodGroup | Template | Node | None
+Found = Pod | Claim | PodGroup | Template | NodeHealth | None
 """The result of a live read: the object, or None where it does not exist."""
 
 LiveAnswers = Mapping[LiveRead, Found]

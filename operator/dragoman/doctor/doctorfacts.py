@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from dragoman.doctor.finding import Finding, Id, Subject
-from dragoman.inventory.facts.objects import PodFact
+from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.pools.pools import Pool
 from dragoman.inventory.snapshots.documents import Document

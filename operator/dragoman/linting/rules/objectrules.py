@@ -7,7 +7,7 @@ from typing import Final
 
 from dragoman.linting.findings.finding import Problem
 from dragoman.linting.knowledge.context import Context
-from dragoman.linting.manifests.objects import Object
+from dragoman.linting.manifests.manifestobjects import Object
 from dragoman.linting.rules.claims import check_admin_access, check_taint_rule, check_tolerations
 from dragoman.linting.rules.constraints import check_constraints
 from dragoman.linting.rules.effects import (

@@ -13,7 +13,7 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class NodeHealth:
     """A Node.
 
     Attributes:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dragoman.allocation.timebudget import check
 from dragoman.diagnosis.filters import Load
-from dragoman.inventory.facts.objects import PodFact, World
+from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.snapshots.documents import GANGS, KUEUE, MIRROR, PREEMPTIBLE, Document
 from dragoman.maintenance.budgets import Budget
 from dragoman.model.claim import Claim, Consumer
