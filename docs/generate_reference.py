@@ -5,11 +5,11 @@ from pathlib import Path
 
 from prometheus_client import Metric
 
-from dragoman.claims import Reason
+from dragoman.claims import ClaimReason
 from dragoman.cluster.state import ClusterState
 from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.claims.events import EVENT_REASONS
-from dragoman.controllers.claims.othercontroller import Fault
+from dragoman.controllers.claims.othercontroller import ControllerFault
 from dragoman.controllers.explain.collector import DeviceCollector
 from dragoman.metrics import REGISTRY
 from dragoman_webhooks import metrics as reviews
@@ -68,17 +68,19 @@ The operator detects these faults in every mode, counts them in
 """
 
 FAULTS = {
-    Fault.FLAPPING: "The other controller keeps removing names of valid claims from pod status.",
-    Fault.FINISHED: "The other controller creates a claim for a finished pod.",
-    Fault.DUPLICATE: "The other controller created a second claim for an entry.",
+    ControllerFault.FLAPPING: (
+        "The other controller keeps removing names of valid claims from pod status."
+    ),
+    ControllerFault.FINISHED: "The other controller creates a claim for a finished pod.",
+    ControllerFault.DUPLICATE: "The other controller created a second claim for an entry.",
 }
 
 REPORTED = {
-    Reason.TEMPLATE_MISSING,
-    Reason.GROUP_MISSING,
-    Reason.ENTRY_UNSUPPORTED,
-    Reason.NAMES_TAKEN,
-    Reason.CREATION_FAILED,
+    ClaimReason.TEMPLATE_MISSING,
+    ClaimReason.GROUP_MISSING,
+    ClaimReason.ENTRY_UNSUPPORTED,
+    ClaimReason.NAMES_TAKEN,
+    ClaimReason.CREATION_FAILED,
     *EVENT_REASONS,
 }
 
@@ -92,9 +94,9 @@ def metrics_page() -> str:
 def reasons_page() -> str:
     """Return docs/reasons.md."""
     reasons = "".join(
-        f"| `{reason.value}` | {reason.meaning} | {_event(reason)} |\n" for reason in Reason
+        f"| `{reason.value}` | {reason.meaning} | {_event(reason)} |\n" for reason in ClaimReason
     )
-    faults = "".join(f"| `{fault.value}` | {FAULTS[fault]} |\n" for fault in Fault)
+    faults = "".join(f"| `{fault.value}` | {FAULTS[fault]} |\n" for fault in ControllerFault)
     return REASONS_HEAD + reasons + FAULTS_HEAD + faults
 
 
@@ -116,10 +118,10 @@ def _sentence(metric: Metric) -> str:
     return " ".join(metric.documentation.split())
 
 
-def _event(reason: Reason) -> str:
+def _event(reason: ClaimReason) -> str:
     if reason not in REPORTED:
         return ""
-    return f"`{EVENT_REASONS.get(reason, Reason.CREATION_FAILED.value)}`"
+    return f"`{EVENT_REASONS.get(reason, ClaimReason.CREATION_FAILED.value)}`"
 
 
 PAGES = {"metrics.md": metrics_page, "reasons.md": reasons_page}

@@ -14,7 +14,7 @@ from docs import generate_dashboard
 from dragoman.cluster.state import ClusterState
 from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.explain.collector import DeviceCollector
-from dragoman.controllers.explain.counts import Counts
+from dragoman.controllers.explain.counts import DeviceCounts
 from dragoman.doctor.finding import SEVERITIES, Severity
 from dragoman.metrics import REGISTRY
 from dragoman_webhooks import metrics as reviews
@@ -220,7 +220,7 @@ def test_prometheus_finds_nothing_to_criticize_in_the_metrics(promtool: str) -> 
     census = CollectorRegistry()
     census.register(ClaimCollector(ClusterState()))
     devices = DeviceCollector(dict, infos=True)
-    devices.counts = Counts({}, {})
+    devices.counts = DeviceCounts({}, {})
     census.register(devices)
     scraped = b"".join(map(generate_latest, (REGISTRY, reviews.REGISTRY, census)))
     done = subprocess.run(

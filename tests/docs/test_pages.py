@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from dragoman.claims import Reason
+from dragoman.claims import ClaimReason
 from tests.bench.claims.record import Record
 from tests.docs.pages import ROOT, Block, blocks, pages
 
@@ -76,7 +76,7 @@ def test_every_reason_of_an_event_is_in_troubleshooting() -> None:
 
 
 def test_reasons_that_troubleshooting_names_are_real() -> None:
-    ours = {reason.value for reason in Reason}
+    ours = {reason.value for reason in ClaimReason}
     page = (DOCS / "troubleshooting.md").read_text()
     claimed = set(re.findall(r"\(`([A-Z]\w+)`(?:, `([A-Z]\w+)`)?\)", page))
     named = {name for pair in claimed for name in pair if name}

@@ -9,25 +9,25 @@ from dragoman.claims.actions import (
     RemoveFinalizer,
     UpdateReservedFor,
 )
-from dragoman.claims.claimfacts import ClaimFacts, Found, HolderFacts, LiveRead, Pending, Plan
+from dragoman.claims.claimfacts import ClaimFacts, ClaimPlan, Found, HolderFacts, LiveRead, Pending
 from dragoman.claims.creation import plan_group, plan_pod
 from dragoman.claims.deallocation import plan_claim
 from dragoman.claims.policies import WATCH_LAG
-from dragoman.claims.reasons import Reason
+from dragoman.claims.reasons import ClaimReason
 
 __all__ = [
     "WATCH_LAG",
     "Action",
     "ClaimFacts",
+    "ClaimPlan",
+    "ClaimReason",
     "CreateClaim",
     "DeleteClaim",
     "Found",
     "HolderFacts",
     "LiveRead",
     "Pending",
-    "Plan",
     "PublishClaims",
-    "Reason",
     "RecordDepartures",
     "RemoveFinalizer",
     "UpdateReservedFor",

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dragoman.claims.reasons import Reason
+from dragoman.claims.reasons import ClaimReason
 from dragoman.model import Claim, Consumer, Metadata, Owner, Template
 from dragoman.model.claim import (
     DELETE_PROTECTION,
@@ -17,7 +17,7 @@ from dragoman.model.claim import (
 class CreateClaim:
     """POST a claim made from a template, under a name that makes the creation repeatable."""
 
-    reason: Reason
+    reason: ClaimReason
     namespace: str
     name: str
     entry: str
@@ -66,7 +66,7 @@ class PublishClaims:
         published: Entry name -> claim name; only what differs from the stored status.
     """
 
-    reason: Reason
+    reason: ClaimReason
     holder: Owner
     namespace: str
     published: Mapping[str, str]
@@ -100,7 +100,7 @@ class UpdateReservedFor:
         deallocate: Whether to clear `status.allocation` in the same write.
     """
 
-    reason: Reason
+    reason: ClaimReason
     claim: Claim
     consumers: tuple[Consumer, ...]
     deallocate: bool = False
@@ -122,7 +122,7 @@ class RecordDepartures:
         text: The whole annotation; empty to remove it.
     """
 
-    reason: Reason
+    reason: ClaimReason
     claim: Claim
     text: str
 
@@ -136,7 +136,7 @@ class RecordDepartures:
 class RemoveFinalizer:
     """PATCH the scheduler's finalizer away from a claim that holds no devices."""
 
-    reason: Reason
+    reason: ClaimReason
     claim: Claim
 
     def document(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class DeleteClaim:
         exact: Whether to delete it only in exactly this state.
     """
 
-    reason: Reason
+    reason: ClaimReason
     claim: Claim
     exact: bool = False
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from dragoman.claims.actions import Action
-from dragoman.claims.reasons import Reason
+from dragoman.claims.reasons import ClaimReason
 from dragoman.claims.saferelease import Left, SafeRelease
 from dragoman.model import Claim, NodeHealth, Pod, PodGroup, Template
 
@@ -36,7 +36,7 @@ class Pending:
         report: Whether it is worth an Event on the object.
     """
 
-    reason: Reason
+    reason: ClaimReason
     subject: str
     message: str
     after: float | None = None
@@ -44,7 +44,7 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ClaimPlan:
     """The result of a planner.
 
     Attributes:

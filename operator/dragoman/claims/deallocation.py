@@ -4,8 +4,8 @@ Following kubernetes/pkg/controller/resourceclaim (syncClaim, reserveForPod), wi
 """
 
 from dragoman.claims.actions import Action, DeleteClaim, RemoveFinalizer, UpdateReservedFor
-from dragoman.claims.claimfacts import ClaimFacts, LiveRead, Pending, Plan
-from dragoman.claims.reasons import Reason
+from dragoman.claims.claimfacts import ClaimFacts, ClaimPlan, LiveRead, Pending
+from dragoman.claims.reasons import ClaimReason
 from dragoman.claims.reservation import (
     Reservations,
     forget_departures,
@@ -32,7 +32,7 @@ nothing; that it did not change for this long does, together with the resourceVe
 """
 
 
-def plan_claim(facts: ClaimFacts) -> Plan:
+def plan_claim(facts: ClaimFacts) -> ClaimPlan:
     """Plan the next write to a claim; settled when there is none.
 
     The order is that of the API's own rules: consumers are released, the last release deallocates
@@ -41,25 +41,25 @@ def plan_claim(facts: ClaimFacts) -> Plan:
     """
     reserved = reservations(facts)
     if isinstance(reserved, tuple):
-        return Plan(live_reads=reserved)
+        return ClaimPlan(live_reads=reserved)
     for step in STEPS:
         plan = step(facts, reserved)
         if plan is not None:
             return plan
     pending = over_limit_notice(facts, reserved) + waits(facts, reserved)
-    return Plan(pending=pending, left=reserved.left)
+    return ClaimPlan(pending=pending, left=reserved.left)
 
 
-def _unused_and_deleted(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
+def _unused_and_deleted(facts: ClaimFacts, reserved: Reservations) -> ClaimPlan | None:
     claim = facts.claim
     if reserved.remaining or not claim.protected or not claim.metadata.deleting:
         return None
     if claim.allocated:
-        return _do(UpdateReservedFor(Reason.CLAIM_DELETED, claim, (), deallocate=True))
-    return _do(RemoveFinalizer(Reason.CLAIM_DELETED, claim))
+        return _do(UpdateReservedFor(ClaimReason.CLAIM_DELETED, claim, (), deallocate=True))
+    return _do(RemoveFinalizer(ClaimReason.CLAIM_DELETED, claim))
 
 
-def _owner_is_done(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
+def _owner_is_done(facts: ClaimFacts, reserved: Reservations) -> ClaimPlan | None:
     """Delete the claim that was generated for a pod which will not use it any more."""
     claim = facts.claim
     owner = claim.metadata.owner
@@ -67,32 +67,32 @@ def _owner_is_done(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
         return None
     pod = facts.pods.get(owner.name)
     if pod is not None and pod.metadata.uid == owner.uid:
-        return _do(DeleteClaim(Reason.OWNER_DONE, claim)) if pod.done else None
+        return _do(DeleteClaim(ClaimReason.OWNER_DONE, claim)) if pod.done else None
     if pod is not None and owner.uid in facts.deleted:
-        return _do(DeleteClaim(Reason.OWNER_REPLACED, claim))
+        return _do(DeleteClaim(ClaimReason.OWNER_REPLACED, claim))
     if pod is None and not is_generated(claim):
         return None
     if pod is None and facts.owner_missing_for < OWNER_GRACE:
         message = f'pod "{owner.name}" is deleted; the garbage collector has the first turn'
-        return _wait(Reason.OWNER_GONE, claim, message, OWNER_GRACE - facts.owner_missing_for)
+        return _wait(ClaimReason.OWNER_GONE, claim, message, OWNER_GRACE - facts.owner_missing_for)
     return _owner_not_found(facts, owner)
 
 
-def _owner_not_found(facts: ClaimFacts, owner: Owner) -> Plan | None:
+def _owner_not_found(facts: ClaimFacts, owner: Owner) -> ClaimPlan | None:
     """Delete after a live read only: the watch may not have delivered the pod yet."""
     claim = facts.claim
     read = LiveRead("pods", claim.metadata.namespace, owner.name)
     if read not in facts.live:
-        return Plan(live_reads=(read,))
+        return ClaimPlan(live_reads=(read,))
     pod = facts.live[read]
     if pod is None:
-        return _do(DeleteClaim(Reason.OWNER_GONE, claim))
+        return _do(DeleteClaim(ClaimReason.OWNER_GONE, claim))
     if pod.metadata.uid != owner.uid:
-        return _do(DeleteClaim(Reason.OWNER_REPLACED, claim))
-    return _do(DeleteClaim(Reason.OWNER_DONE, claim)) if is_done(pod) else None
+        return _do(DeleteClaim(ClaimReason.OWNER_REPLACED, claim))
+    return _do(DeleteClaim(ClaimReason.OWNER_DONE, claim)) if is_done(pod) else None
 
 
-def _is_duplicate(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
+def _is_duplicate(facts: ClaimFacts, reserved: Reservations) -> ClaimPlan | None:
     """Remove the claim that the pod's status does not name, where two controllers made one each."""
     claim = facts.claim
     owner = claim.metadata.owner
@@ -104,14 +104,14 @@ def _is_duplicate(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
         return None
     if facts.duplicate_for < DUPLICATE_GRACE:
         message = f'pod "{owner.name}" has another claim for the same entry'
-        return _wait(Reason.DUPLICATE, claim, message, DUPLICATE_GRACE - facts.duplicate_for)
+        return _wait(ClaimReason.DUPLICATE, claim, message, DUPLICATE_GRACE - facts.duplicate_for)
     read = LiveRead("pods", claim.metadata.namespace, owner.name)
     if read not in facts.live:
-        return Plan(live_reads=(read,))
+        return ClaimPlan(live_reads=(read,))
     live = facts.live[read]
     if not isinstance(live, Pod) or not _names_another(facts, live):
         return None
-    return _do(DeleteClaim(Reason.DUPLICATE, claim, exact=True))
+    return _do(DeleteClaim(ClaimReason.DUPLICATE, claim, exact=True))
 
 
 def _names_another(facts: ClaimFacts, pod: Pod) -> bool:
@@ -122,25 +122,27 @@ def _names_another(facts: ClaimFacts, pod: Pod) -> bool:
     return bound != claim.metadata.name and any(twin.metadata.name == bound for twin in facts.twins)
 
 
-def _left_protected(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
+def _left_protected(facts: ClaimFacts, reserved: Reservations) -> ClaimPlan | None:
     """Finish a release of which only the first of the two writes was made."""
     claim = facts.claim
     if reserved.remaining or not claim.protected or claim.allocated:
         return None
     if facts.unchanged_for >= PROTECTION_GRACE:
-        return _do(RemoveFinalizer(Reason.NOTHING_TO_PROTECT, claim))
+        return _do(RemoveFinalizer(ClaimReason.NOTHING_TO_PROTECT, claim))
     message = (
         "holds no devices: either the scheduler is about to allocate, or a release was cut short"
     )
-    return _wait(Reason.NOTHING_TO_PROTECT, claim, message, PROTECTION_GRACE - facts.unchanged_for)
+    return _wait(
+        ClaimReason.NOTHING_TO_PROTECT, claim, message, PROTECTION_GRACE - facts.unchanged_for
+    )
 
 
-def _do(action: Action) -> Plan:
-    return Plan(actions=(action,))
+def _do(action: Action) -> ClaimPlan:
+    return ClaimPlan(actions=(action,))
 
 
-def _wait(reason: Reason, claim: Claim, message: str, seconds: float) -> Plan:
-    return Plan(pending=(Pending(reason, claim.metadata.name, message, after=seconds),))
+def _wait(reason: ClaimReason, claim: Claim, message: str, seconds: float) -> ClaimPlan:
+    return ClaimPlan(pending=(Pending(reason, claim.metadata.name, message, after=seconds),))
 
 
 STEPS = (

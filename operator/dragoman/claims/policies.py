@@ -10,7 +10,7 @@ from typing import Literal
 from dragoman.claims.actions import CreateClaim
 from dragoman.claims.claimfacts import HolderFacts, LiveRead, Pending
 from dragoman.claims.naming import claim_name
-from dragoman.claims.reasons import Reason
+from dragoman.claims.reasons import ClaimReason
 from dragoman.model import Claim, ClaimEntry, Holder, Pod, PodGroup, Template
 
 NAME_ATTEMPTS = 32
@@ -49,12 +49,12 @@ def _made_by_user(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
     if entry.claim_name in facts.claims:
         return SETTLED
     message = f'{_kind(facts)} {entry.name}: resource claim "{entry.claim_name}" not found'
-    wait = _missing(facts, entry, Reason.CLAIM_MISSING, message, MISSING_CLAIM_GRACE)
+    wait = _missing(facts, entry, ClaimReason.CLAIM_MISSING, message, MISSING_CLAIM_GRACE)
     return Decision(pending=(wait,))
 
 
 def _missing(
-    facts: HolderFacts, entry: ClaimEntry, reason: Reason, message: str, grace: float
+    facts: HolderFacts, entry: ClaimEntry, reason: ClaimReason, message: str, grace: float
 ) -> Pending:
     """Report only what is still missing when the holder has this age."""
     if facts.age < grace:
@@ -67,7 +67,7 @@ def _of_unknown_form(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
     if entry.template_name is not None:
         return None
     message = f"{_kind(facts)} {entry.name}: names neither a claim nor a template"
-    wait = Pending(Reason.ENTRY_UNSUPPORTED, entry.name, message, report=True)
+    wait = Pending(ClaimReason.ENTRY_UNSUPPORTED, entry.name, message, report=True)
     return Decision(pending=(wait,))
 
 
@@ -79,7 +79,7 @@ def _of_group(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
     group = facts.groups.get(pod.group_name)
     if group is None:
         message = f'PodResourceClaim {entry.name}: podgroup "{pod.group_name}" not found'
-        wait = _missing(facts, entry, Reason.GROUP_MISSING, message, WATCH_LAG)
+        wait = _missing(facts, entry, ClaimReason.GROUP_MISSING, message, WATCH_LAG)
         return Decision(pending=(wait,))
     if not group.shares(entry):
         return None
@@ -87,7 +87,7 @@ def _of_group(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
     if claim is not None:
         return Decision(bind_to=claim)
     message = f'PodResourceClaim {entry.name}: waits for the claim of podgroup "{pod.group_name}"'
-    return Decision(pending=(Pending(Reason.GROUP_CLAIM_PENDING, entry.name, message),))
+    return Decision(pending=(Pending(ClaimReason.GROUP_CLAIM_PENDING, entry.name, message),))
 
 
 def _claim_of_group(facts: HolderFacts, group: PodGroup, entry: ClaimEntry) -> str | None:
@@ -182,12 +182,12 @@ def _from_template(facts: HolderFacts, entry: ClaimEntry) -> Decision:
             f'resourceclaimtemplate.resource.k8s.io "{entry.template_name}" not found'
         )
         return Decision(
-            pending=(_missing(facts, entry, Reason.TEMPLATE_MISSING, message, WATCH_LAG),)
+            pending=(_missing(facts, entry, ClaimReason.TEMPLATE_MISSING, message, WATCH_LAG),)
         )
     name = _free_name(facts, entry)
     if name is None:
         message = f"{_kind(facts)} {entry.name}: all {NAME_ATTEMPTS} names for the claim are taken"
-        wait = Pending(Reason.NAMES_TAKEN, entry.name, message, report=True)
+        wait = Pending(ClaimReason.NAMES_TAKEN, entry.name, message, report=True)
         return Decision(pending=(wait,))
     holder = facts.holder
     creation = CreateClaim(
@@ -212,11 +212,11 @@ def _free_name(facts: HolderFacts, entry: ClaimEntry) -> str | None:
     return None
 
 
-def _creation_reason(facts: HolderFacts, entry: ClaimEntry) -> Reason:
+def _creation_reason(facts: HolderFacts, entry: ClaimEntry) -> ClaimReason:
     name = facts.holder.published_name(entry)
     if name is None:
-        return Reason.TEMPLATE
-    return Reason.CLAIM_FOREIGN if _stored(facts, name) is not None else Reason.CLAIM_LOST
+        return ClaimReason.TEMPLATE
+    return ClaimReason.CLAIM_FOREIGN if _stored(facts, name) is not None else ClaimReason.CLAIM_LOST
 
 
 def _foreign_notice(facts: HolderFacts, entry: ClaimEntry) -> tuple[Pending, ...]:
@@ -225,7 +225,7 @@ def _foreign_notice(facts: HolderFacts, entry: ClaimEntry) -> tuple[Pending, ...
     if name is None or _stored(facts, name) is None:
         return ()
     message = f'{_kind(facts)} {entry.name}: resource claim "{name}" belongs to another owner'
-    return (Pending(Reason.CLAIM_FOREIGN, entry.name, message, report=True),)
+    return (Pending(ClaimReason.CLAIM_FOREIGN, entry.name, message, report=True),)
 
 
 def _stored(facts: HolderFacts, name: str) -> Claim | None:

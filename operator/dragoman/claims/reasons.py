@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Self
 
 
-class Reason(StrEnum):
+class ClaimReason(StrEnum):
     """A reason, as it stands in logs and metrics; `meaning` explains it in a sentence."""
 
     meaning: str

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dragoman.claims.actions import RecordDepartures, UpdateReservedFor
-from dragoman.claims.claimfacts import ClaimFacts, Found, LiveRead, Pending, Plan
-from dragoman.claims.reasons import Reason
+from dragoman.claims.claimfacts import ClaimFacts, ClaimPlan, Found, LiveRead, Pending
+from dragoman.claims.reasons import ClaimReason
 from dragoman.claims.saferelease import Left, ReadNode, SafeRelease, may_run
 from dragoman.model import Claim, Consumer, NodeHealth, Pod, PodGroup
 from dragoman.model.claim import RESERVED_FOR_LIMIT
@@ -152,7 +152,7 @@ def _consumer(holder: Pod | PodGroup) -> Consumer:
     return Consumer("pods", name, uid)
 
 
-def update_reserved_for(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
+def update_reserved_for(facts: ClaimFacts, reserved: Reservations) -> ClaimPlan | None:
     """Plan one write of reservedFor, which also deallocates where no consumer remains."""
     if not reserved.released and not reserved.added:
         return None
@@ -161,14 +161,14 @@ def update_reserved_for(facts: ClaimFacts, reserved: Reservations) -> Plan | Non
     # Without the scheduler's finalizer another controller allocated, and deallocates.
     deallocate = unused and claim.protected and claim.allocated
     if reserved.added:
-        reason = Reason.POD_SCHEDULED
+        reason = ClaimReason.POD_SCHEDULED
     else:
-        reason = Reason.LAST_CONSUMER_GONE if unused else Reason.CONSUMERS_GONE
+        reason = ClaimReason.LAST_CONSUMER_GONE if unused else ClaimReason.CONSUMERS_GONE
     action = UpdateReservedFor(reason, claim, reserved.remaining, deallocate)
-    return Plan((action,), over_limit_notice(facts, reserved))
+    return ClaimPlan((action,), over_limit_notice(facts, reserved))
 
 
-def record_departures(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
+def record_departures(facts: ClaimFacts, reserved: Reservations) -> ClaimPlan | None:
     """Plan the record of pods that left, before anything else: the next leader did not see them."""
     known = recorded(facts.claim.left_consumers)
     departures = [one.departure for one in reserved.left]
@@ -176,18 +176,18 @@ def record_departures(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
         return None
     if _unrecorded(facts):
         return None
-    action = RecordDepartures(Reason.CONTAINERS_NOT_ENDED, facts.claim, record(departures))
-    return Plan((action,), waits(facts, reserved), left=reserved.left)
+    action = RecordDepartures(ClaimReason.CONTAINERS_NOT_ENDED, facts.claim, record(departures))
+    return ClaimPlan((action,), waits(facts, reserved), left=reserved.left)
 
 
-def forget_departures(facts: ClaimFacts, reserved: Reservations) -> Plan | None:
+def forget_departures(facts: ClaimFacts, reserved: Reservations) -> ClaimPlan | None:
     """Plan to remove the record from a claim that stays, once no pod of it is waited for."""
     claim = facts.claim
     if reserved.left or not claim.left_consumers or claim.metadata.deleting:
         return None
     if _unrecorded(facts):
         return None
-    return Plan((RecordDepartures(Reason.CONTAINERS_ENDED, claim, ""),))
+    return ClaimPlan((RecordDepartures(ClaimReason.CONTAINERS_ENDED, claim, ""),))
 
 
 def waits(facts: ClaimFacts, reserved: Reservations) -> tuple[Pending, ...]:
@@ -197,7 +197,7 @@ def waits(facts: ClaimFacts, reserved: Reservations) -> tuple[Pending, ...]:
     unrecorded = f"; another operator would wait longer, because the record is refused: {why}"
     return tuple(
         Pending(
-            Reason.CONTAINERS_NOT_ENDED,
+            ClaimReason.CONTAINERS_NOT_ENDED,
             one.consumer.name,
             one.message(namespace) + (unrecorded if why else ""),
             after=one.after,
@@ -220,7 +220,9 @@ def over_limit_notice(facts: ClaimFacts, reserved: Reservations) -> tuple[Pendin
         f'resource claim "{facts.claim.metadata.name}" already has {RESERVED_FOR_LIMIT} consumers, '
         f"which is the limit; {len(reserved.over_limit)} more wait for a place in reservedFor"
     )
-    return (Pending(Reason.RESERVATIONS_FULL, facts.claim.metadata.name, message, report=True),)
+    return (
+        Pending(ClaimReason.RESERVATIONS_FULL, facts.claim.metadata.name, message, report=True),
+    )
 
 
 def is_done(found: Found) -> bool:

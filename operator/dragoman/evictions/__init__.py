@@ -3,30 +3,30 @@
 Source: KEP-5055, as the device-taint-eviction-controller of kube-controller-manager does it; where
 it is known to be at fault, docs/evictions.md says what is done here instead.
 
-    facts = Facts(pods=[...], claims={...}, pools=Pools([...]), rules=ActiveRules([...]))
+    facts = EvictionFacts(pods=[...], claims={...}, pools=Pools([...]), rules=ActiveRules([...]))
     for eviction in plan_evictions(facts, now):
         print(eviction.pod.metadata.name, *eviction.due.reasons)
 """
 
 from dragoman.evictions.claims import claim_due
-from dragoman.evictions.conditions import ConditionPlan, Counts, plan_rule_status
-from dragoman.evictions.evictionfacts import Due, Facts, Reason
+from dragoman.evictions.conditions import ConditionPlan, EvictionCounts, plan_rule_status
+from dragoman.evictions.evictionfacts import Due, EvictionFacts, EvictionReason
 from dragoman.evictions.planner import Eviction, plan_evictions
 from dragoman.evictions.pods import is_exempt, pod_due, used_claims
 from dragoman.evictions.pools import Pools
-from dragoman.evictions.preview import Preview, preview
+from dragoman.evictions.preview import EvictionPreview, preview
 from dragoman.evictions.rules import ActiveRules, evicts
 
 __all__ = [
     "ActiveRules",
     "ConditionPlan",
-    "Counts",
     "Due",
     "Eviction",
-    "Facts",
+    "EvictionCounts",
+    "EvictionFacts",
+    "EvictionPreview",
+    "EvictionReason",
     "Pools",
-    "Preview",
-    "Reason",
     "claim_due",
     "evicts",
     "is_exempt",

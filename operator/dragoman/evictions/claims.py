@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dragoman.evictions.evictionfacts import Due, Reason
+from dragoman.evictions.evictionfacts import Due, EvictionReason
 from dragoman.evictions.pools import Pools
 from dragoman.evictions.rules import NO_EXECUTE, ActiveRules, DeviceKey
 from dragoman.model import AllocatedDevice, Claim
@@ -28,7 +28,7 @@ def claim_due(claim: Claim, pools: Pools, rules: ActiveRules) -> Due | None:
         rules: DeviceTaintRules that evict.
     """
     when: float | None = None
-    reasons: set[Reason] = set()
+    reasons: set[EvictionReason] = set()
     for device in claim.devices:
         for reason, taint in device_taints(device.id, pools, rules):
             due = _due(device, taint)
@@ -40,14 +40,14 @@ def claim_due(claim: Claim, pools: Pools, rules: ActiveRules) -> Due | None:
 
 def device_taints(
     device: DeviceKey, pools: Pools, rules: ActiveRules
-) -> Iterator[tuple[Reason, Taint]]:
+) -> Iterator[tuple[EvictionReason, Taint]]:
     """Yield the NoExecute taints of a device with their reasons, of its slice and of rules."""
     for index, taint in enumerate(pools.taints(device)):
         if taint.effect == NO_EXECUTE:
-            yield Reason.of_slice(device, index), taint
+            yield EvictionReason.of_slice(device, index), taint
     # A rule needs no slice: it also selects allocated devices that are not published any more.
     for rule in rules.of(device):
-        yield Reason.of_rule(rule.metadata), rule.rule.taint
+        yield EvictionReason.of_rule(rule.metadata), rule.rule.taint
 
 
 def _due(device: AllocatedDevice, taint: Taint) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman.evictions.preview import Preview
+from dragoman.evictions.preview import EvictionPreview
 from dragoman.evictions.rules import NO_EXECUTE
 from dragoman.inventory.facts.stored import PROGRESS, StoredRule
 from dragoman.model.conditions import Condition
@@ -20,7 +20,7 @@ _NOT_UPDATED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class EvictionCounts:
     """What is known of the evictions of a rule.
 
     Attributes:
@@ -47,7 +47,9 @@ class ConditionPlan:
     after: float = 0.0
 
 
-def plan_rule_status(rule: StoredRule, found: Counts | Preview, now: float) -> ConditionPlan | None:
+def plan_rule_status(
+    rule: StoredRule, found: EvictionCounts | EvictionPreview, now: float
+) -> ConditionPlan | None:
     """Return the condition of a rule, None where the stored one is right.
 
     Args:
@@ -70,15 +72,15 @@ def plan_rule_status(rule: StoredRule, found: Counts | Preview, now: float) -> C
     return ConditionPlan(planned, PERIOD - passed if 0.0 <= passed < PERIOD else 0.0)
 
 
-def _progress(rule: StoredRule, found: Counts | Preview) -> Condition:
-    if rule.rule.taint.effect == NO_EXECUTE and isinstance(found, Counts):
+def _progress(rule: StoredRule, found: EvictionCounts | EvictionPreview) -> Condition:
+    if rule.rule.taint.effect == NO_EXECUTE and isinstance(found, EvictionCounts):
         return _no_execute(rule, found)
-    if rule.rule.taint.effect == "None" and isinstance(found, Preview):
+    if rule.rule.taint.effect == "None" and isinstance(found, EvictionPreview):
         return _made(rule, "NoEffect", _preview_message(found))
     return _made(rule, "OtherEffect", "Eviction only happens for the NoExecute effect.")
 
 
-def _no_execute(rule: StoredRule, counts: Counts) -> Condition:
+def _no_execute(rule: StoredRule, counts: EvictionCounts) -> Condition:
     evicted = _evicted(counts.evicted)
     if counts.pending:
         need = "1 pod needs" if counts.pending == 1 else f"{counts.pending} pods need"
@@ -96,7 +98,7 @@ def _no_execute(rule: StoredRule, counts: Counts) -> Condition:
     return _made(rule, "NotStarted", "")
 
 
-def _preview_message(found: Preview) -> str:
+def _preview_message(found: EvictionPreview) -> str:
     pods = len(found.pods)
     would = "1 pod" if pods == 1 else f"{pods} pods"
     return (

@@ -16,7 +16,7 @@ Place = tuple[str, str]
 """Namespace and name."""
 
 
-class Reason(NamedTuple):
+class EvictionReason(NamedTuple):
     """One taint that a claim does not tolerate; rules sort before taints of slices.
 
     Attributes:
@@ -38,12 +38,12 @@ class Reason(NamedTuple):
     position: int = 0
 
     @classmethod
-    def of_rule(cls, rule: Metadata) -> Reason:
+    def of_rule(cls, rule: Metadata) -> EvictionReason:
         """Return the taint of a rule as a reason."""
         return cls(from_slice=False, rule=rule.name, rule_uid=rule.uid)
 
     @classmethod
-    def of_slice(cls, device: DeviceKey, position: int) -> Reason:
+    def of_slice(cls, device: DeviceKey, position: int) -> EvictionReason:
         """Return a taint of a device in its slice as a reason."""
         driver, pool, name = device
         return cls(from_slice=True, driver=driver, pool=pool, device=name, position=position)
@@ -64,7 +64,7 @@ class Due:
     """
 
     when: float
-    reasons: tuple[Reason, ...]
+    reasons: tuple[EvictionReason, ...]
 
     def joined(self, other: Due | None) -> Due:
         """Return the earlier time with the reasons of both."""
@@ -79,7 +79,7 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class EvictionFacts:
     """All that evictions depend on.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dragoman.evictions.claims import claim_due
-from dragoman.evictions.evictionfacts import Due, Facts, Place
+from dragoman.evictions.evictionfacts import Due, EvictionFacts, Place
 from dragoman.evictions.pods import pod_due
 from dragoman.model import Pod
 
@@ -25,7 +25,7 @@ class Eviction:
     after: float
 
 
-def plan_evictions(facts: Facts, now: float) -> tuple[Eviction, ...]:
+def plan_evictions(facts: EvictionFacts, now: float) -> tuple[Eviction, ...]:
     """Return the evictions of all pods that are not being deleted yet, in the order of the pods.
 
     Args:
@@ -50,7 +50,7 @@ class Dues:
         facts: The cluster.
     """
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: EvictionFacts) -> None:
         self._facts = facts
         self._found: dict[Place, Due | None] = {}
 

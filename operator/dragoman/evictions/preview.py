@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dragoman.evictions.evictionfacts import Facts
+from dragoman.evictions.evictionfacts import EvictionFacts
 from dragoman.evictions.planner import plan_evictions
 from dragoman.evictions.rules import NO_EXECUTE, ActiveRules
 from dragoman.inventory.facts.stored import StoredRule
@@ -13,7 +13,7 @@ from dragoman.model.taints import Taint
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class EvictionPreview:
     """What a rule selects, and whom it would evict.
 
     Attributes:
@@ -32,7 +32,7 @@ class Preview:
         return len({pod.metadata.namespace for pod in self.pods})
 
 
-def preview(rule: StoredRule, facts: Facts) -> Preview:
+def preview(rule: StoredRule, facts: EvictionFacts) -> EvictionPreview:
     """Return what a rule would do with the effect NoExecute, beside the taints of slices alone.
 
     Args:
@@ -43,7 +43,7 @@ def preview(rule: StoredRule, facts: Facts) -> Preview:
     evicting = replace(rule, rule=replace(selector, taint=_no_execute(rule)))
     alone = replace(facts, rules=ActiveRules([evicting]))
     name = (rule.metadata.name, rule.metadata.uid)
-    return Preview(
+    return EvictionPreview(
         published=facts.pools.count(selector),
         allocated=sum(
             selector.selects(device.id)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dragoman.maintenance.holds import Hold, Selector
+from dragoman.maintenance.holds import Hold, HoldSelector
 from dragoman.model.deviceid import DeviceID
 
 
-class Evict(StrEnum):
+class EvictionMode(StrEnum):
     """What happens to pods that use the devices."""
 
     NEVER = "Never"
@@ -20,14 +20,14 @@ class Evict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class CreateRule:
+class CreateTaintRule:
     """Create a DeviceTaintRule with the taint of maintenance."""
 
-    selector: Selector
+    selector: HoldSelector
 
 
 @dataclass(frozen=True, slots=True)
-class CreateClaim:
+class CreateHeldClaim:
     """Create the held claim of a device, without an allocation."""
 
     device: DeviceID
@@ -71,4 +71,4 @@ class EvictPod:
         return f"{self.namespace}/{self.name}"
 
 
-Action = CreateRule | CreateClaim | Allocate | MarkOverlap | Reallocate | EvictPod
+Action = CreateTaintRule | CreateHeldClaim | Allocate | MarkOverlap | Reallocate | EvictPod

@@ -21,7 +21,7 @@ _UNPROTECTED: Final = frozenset({"Succeeded", "Failed", "Pending"})
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class DisruptionBudget:
     """A PodDisruptionBudget.
 
     Attributes:
@@ -47,7 +47,7 @@ class Budget:
     disrupted: frozenset[str] = frozenset()
 
     @classmethod
-    def parse(cls, document: Document) -> Budget:
+    def parse(cls, document: Document) -> DisruptionBudget:
         """Read a PodDisruptionBudget; raise MalformedObjectError naming the field."""
         metadata = mapping(document, "metadata")
         spec, status = mapping(document, "spec"), mapping(document, "status")
@@ -116,7 +116,7 @@ def _number(document: Document, key: str, absent: int = 0) -> int:
     return found if isinstance(found, int) and not isinstance(found, bool) else absent
 
 
-def predict(pods: Iterable[Protected], budgets: Iterable[Budget]) -> dict[str, str]:
+def predict(pods: Iterable[Protected], budgets: Iterable[DisruptionBudget]) -> dict[str, str]:
     """Return why the Eviction API rejects each pod now, empty where it allows the eviction.
 
     Args:
@@ -132,7 +132,9 @@ def predict(pods: Iterable[Protected], budgets: Iterable[Budget]) -> dict[str, s
     return {pod.key: _refusal(pod, listed, left) for pod in pods}
 
 
-def _refusal(pod: Protected, budgets: Iterable[Budget], left: dict[tuple[str, str], int]) -> str:
+def _refusal(
+    pod: Protected, budgets: Iterable[DisruptionBudget], left: dict[tuple[str, str], int]
+) -> str:
     if pod.deleting or pod.phase in _UNPROTECTED:
         return ""
     found = [

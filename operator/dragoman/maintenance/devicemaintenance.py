@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Self
 
-from dragoman.maintenance.actions import Evict
-from dragoman.maintenance.plan import Plan
+from dragoman.maintenance.actions import EvictionMode
+from dragoman.maintenance.plan import MaintenancePlan
 from dragoman.maintenance.preview import listed
 from dragoman.maintenance.targets import Target
 from dragoman.model.conditions import changed_at
@@ -52,7 +52,7 @@ class DeviceMaintenance:
     finalizers: tuple[str, ...] = ()
     reason: str = ""
     until: str = ""
-    evict: Evict = Evict.NEVER
+    evict: EvictionMode = EvictionMode.NEVER
     status: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -60,9 +60,11 @@ class DeviceMaintenance:
         """Read a DeviceMaintenance; raise MalformedObjectError naming the field."""
         metadata, spec = mapping(document, "metadata"), mapping(document, "spec")
         target = mapping(spec, "target", "spec.")
-        evict = optional_text(spec, "evict", "spec.") or Evict.NEVER
-        if evict not in {*Evict}:
-            raise MalformedObjectError(f"spec.evict: expected {', '.join(Evict)}, found {evict!r}")
+        evict = optional_text(spec, "evict", "spec.") or EvictionMode.NEVER
+        if evict not in {*EvictionMode}:
+            raise MalformedObjectError(
+                f"spec.evict: expected {', '.join(EvictionMode)}, found {evict!r}"
+            )
         generation = metadata.get("generation")
         return cls(
             metadata=Metadata.parse(document),
@@ -71,7 +73,7 @@ class DeviceMaintenance:
             finalizers=texts(metadata, "finalizers", "metadata."),
             reason=optional_text(spec, "reason", "spec.") or "",
             until=optional_text(spec, "until", "spec.") or "",
-            evict=Evict(evict),
+            evict=EvictionMode(evict),
             status=mapping(document, "status"),
         )
 
@@ -120,7 +122,7 @@ class DeviceMaintenance:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class MaintenanceProgress:
     """How far a DeviceMaintenance is.
 
     Attributes:
@@ -133,14 +135,14 @@ class Progress:
     """
 
     devices: int = 0
-    plan: Plan | None = None
+    plan: MaintenancePlan | None = None
     settled: bool = False
     refusals: Mapping[str, str] = field(default_factory=dict)
     expired: bool = False
     fault: str = ""
 
 
-def status(stored: DeviceMaintenance, progress: Progress, now: str) -> dict[str, Any]:
+def status(stored: DeviceMaintenance, progress: MaintenanceProgress, now: str) -> dict[str, Any]:
     """Return the status of a DeviceMaintenance.
 
     Args:
@@ -165,7 +167,7 @@ _Condition = Sequence[str]
 """Type, status, reason and message."""
 
 
-def _held(progress: Progress, plan: Plan | None) -> _Condition:
+def _held(progress: MaintenanceProgress, plan: MaintenancePlan | None) -> _Condition:
     if progress.expired:
         return HELD, "False", "Released", "The devices are back in service."
     if progress.fault:
@@ -180,7 +182,7 @@ def _held(progress: Progress, plan: Plan | None) -> _Condition:
     return HELD, "True", "AllHeld", f"New claims cannot get {counted(progress.devices, 'device')}."
 
 
-def _idle(progress: Progress, plan: Plan | None) -> _Condition:
+def _idle(progress: MaintenanceProgress, plan: MaintenancePlan | None) -> _Condition:
     if plan is None:
         return IDLE, "Unknown", "NotWatched", "The devices are not watched."
     if not progress.devices:
@@ -192,7 +194,7 @@ def _idle(progress: Progress, plan: Plan | None) -> _Condition:
     return IDLE, "True", "NoClaims", "No claim has a device."
 
 
-def _waits(progress: Progress, plan: Plan) -> str:
+def _waits(progress: MaintenanceProgress, plan: MaintenancePlan) -> str:
     pods = [f"{one.metadata.namespace}/{one.metadata.name}" for one in plan.pods]
     text = f"{counted(len(plan.busy), 'device')} in use"
     if pods:
@@ -207,7 +209,7 @@ def _waits(progress: Progress, plan: Plan) -> str:
     return f"{text.rstrip('.')}."
 
 
-def _expired(progress: Progress, stored: DeviceMaintenance) -> _Condition:
+def _expired(progress: MaintenanceProgress, stored: DeviceMaintenance) -> _Condition:
     until = stored.until
     if stored.unreadable:
         text = f"spec.until, {until}, cannot be read: it ends when the object is deleted."

@@ -32,7 +32,7 @@ EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 """Effects of taints that keep new claims away."""
 
 
-class Kind(StrEnum):
+class HoldKind(StrEnum):
     """What an object of a hold is."""
 
     RULE = "rule"
@@ -40,7 +40,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Selector:
+class HoldSelector:
     """Devices that one DeviceTaintRule selects by name; empty fields match everything."""
 
     driver: str = ""
@@ -68,7 +68,7 @@ class Selector:
 
 
 @dataclass(frozen=True, slots=True)
-class Taint:
+class HoldTaint:
     """Key, value and effect of a taint."""
 
     key: str
@@ -79,11 +79,11 @@ class Taint:
         return f"{self.key}{f'={self.value}' if self.value else ''}:{self.effect}"
 
 
-HOLD_TAINT: Final = Taint(TAINT_KEY)
+HOLD_TAINT: Final = HoldTaint(TAINT_KEY)
 _TAINT: Final = re.compile(r"([^=:\s]{1,317})(?:=([^:\s]{0,63}))?:(NoSchedule|NoExecute|None)")
 
 
-def parse_taint(text: str) -> Taint:
+def parse_taint(text: str) -> HoldTaint:
     """Read `KEY[=VALUE]:EFFECT`; raise ValueError saying what is expected.
 
     The API server validates key and value further; the key of maintenance belongs to `hold`.
@@ -95,7 +95,7 @@ def parse_taint(text: str) -> Taint:
         )
     if found[1] == TAINT_KEY:
         raise ValueError(f"{TAINT_KEY} is the taint of `kubectl dra hold` and `kubectl dra drain`")
-    return Taint(found[1], found[2] or "", found[3])
+    return HoldTaint(found[1], found[2] or "", found[3])
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +118,12 @@ class Hold:
         created: `metadata.creationTimestamp`.
     """
 
-    kind: Kind
+    kind: HoldKind
     name: str
-    selector: Selector
+    selector: HoldSelector
     namespace: str = ""
     uid: str = ""
-    taint: Taint | None = None
+    taint: HoldTaint | None = None
     allocated: bool = True
     overlapped: bool = False
     reason: str = ""
@@ -138,7 +138,7 @@ class Hold:
         return self.taint.effect in EFFECTS if self.taint else self.allocated
 
     def __str__(self) -> str:
-        if self.kind is Kind.RULE:
+        if self.kind is HoldKind.RULE:
             return f"devicetaintrule.resource.k8s.io/{self.name}"
         return f"resourceclaim.resource.k8s.io/{self.name} (namespace {self.namespace})"
 
@@ -176,11 +176,11 @@ def parse_rule(document: Document) -> Hold:
     selector, taint = mapping(spec, "deviceSelector", "spec."), mapping(spec, "taint", "spec.")
     labels = mapping(mapping(document, "metadata"), "labels", "metadata.")
     return Hold(
-        kind=Kind.RULE,
-        selector=Selector(
+        kind=HoldKind.RULE,
+        selector=HoldSelector(
             *(optional_text(selector, key, "spec.deviceSelector.") or "" for key in _PARTS)
         ),
-        taint=Taint(
+        taint=HoldTaint(
             optional_text(taint, "key", "spec.taint.") or "",
             optional_text(taint, "value", "spec.taint.") or "",
             optional_text(taint, "effect", "spec.taint.") or "",
@@ -201,15 +201,15 @@ def parse_claim(document: Document) -> Hold | None:
     results = items(mapping(allocation, "devices", "status.allocation."), "results")
     device = annotations.get(DEVICE)
     if results:
-        selector = Selector(*(str(results[0].get(key) or "") for key in _PARTS))
+        selector = HoldSelector(*(str(results[0].get(key) or "") for key in _PARTS))
     elif isinstance(device, str) and device.count("/") >= 2:
         driver, _, rest = device.partition("/")
         pool, _, last = rest.rpartition("/")
-        selector = Selector(driver, pool, last)
+        selector = HoldSelector(driver, pool, last)
     else:
         return None
     return Hold(
-        kind=Kind.CLAIM,
+        kind=HoldKind.CLAIM,
         selector=selector,
         allocated=bool(results),
         overlapped=OVERLAPPED in annotations,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman.inventory.snapshots.documents import AUTHOR, DEVICE, MAINTENANCE, REASON
-from dragoman.maintenance.holds import Selector, Taint
+from dragoman.maintenance.holds import HoldSelector, HoldTaint
 from dragoman.model.claim import HOLD_PREFIX
 from dragoman.model.deviceid import DeviceID
 
@@ -43,7 +43,7 @@ class Origin:
 
 
 def rule_manifest(
-    api_version: str, selector: Selector, taint: Taint, origin: Origin
+    api_version: str, selector: HoldSelector, taint: HoldTaint, origin: Origin
 ) -> dict[str, Any]:
     """Return a DeviceTaintRule; its name depends on selector, taint and DeviceMaintenance."""
     last = selector.device or selector.pool or selector.driver
@@ -131,7 +131,7 @@ def _digest(identity: Iterable[Any]) -> str:
 
 def selectors(
     devices: Sequence[DeviceID], whole: Iterable[tuple[str, str]] = ()
-) -> tuple[Selector, ...]:
+) -> tuple[HoldSelector, ...]:
     """Return what rules select: a pool as a whole where that is meant, else each device.
 
     Args:
@@ -139,8 +139,8 @@ def selectors(
         whole: Driver and name of pools that are meant with all devices, also future ones.
     """
     pools = set(whole)
-    found: dict[Selector, None] = {}
+    found: dict[HoldSelector, None] = {}
     for device in devices:
         name = "" if (device.driver, device.pool) in pools else device.device
-        found[Selector(device.driver, device.pool, name)] = None
+        found[HoldSelector(device.driver, device.pool, name)] = None
     return tuple(found)

@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 from dragoman.maintenance.actions import (
     Action,
     Allocate,
-    CreateClaim,
-    CreateRule,
-    Evict,
+    CreateHeldClaim,
+    CreateTaintRule,
+    EvictionMode,
     EvictPod,
     MarkOverlap,
     Reallocate,
 )
-from dragoman.maintenance.holds import HOLD_TAINT, Hold, HoldIndex, Kind, Selector
+from dragoman.maintenance.holds import HOLD_TAINT, Hold, HoldIndex, HoldKind, HoldSelector
 from dragoman.model.allocated import AllocatedDevice
 from dragoman.model.claim import Claim
 from dragoman.model.deviceid import DeviceID
@@ -35,7 +35,7 @@ from dragoman.model.taints import Taint
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class MaintenanceFacts:
     """What a plan is computed from.
 
     Attributes:
@@ -52,19 +52,19 @@ class Facts:
     """
 
     devices: tuple[DeviceID, ...]
-    kind: Kind
-    selectors: tuple[Selector, ...]
+    kind: HoldKind
+    selectors: tuple[HoldSelector, ...]
     holds: tuple[Hold, ...]
     claims: tuple[Claim, ...]
     pods: Mapping[str, Pod] = field(default_factory=dict)
-    evict: Evict = Evict.NEVER
+    evict: EvictionMode = EvictionMode.NEVER
     began: str = ""
     maintenance: str = ""
     unmanaged: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MaintenancePlan:
     """The next writes, and what is still missing.
 
     Attributes:
@@ -101,7 +101,7 @@ class Plan:
         return not self.busy
 
 
-def plan(facts: Facts) -> Plan:
+def plan(facts: MaintenanceFacts) -> MaintenancePlan:
     """Return the next writes for a target."""
     owners = _owners(facts)
     holding, unheld = _holding(facts, owners)
@@ -112,7 +112,7 @@ def plan(facts: Facts) -> Plan:
         for pod in users(claim, facts.pods)
         if not pod.done
     }
-    return Plan(
+    return MaintenancePlan(
         actions=(*holding, *(() if _blocking(holding) else evictions(facts))),
         unheld=unheld,
         busy=tuple(device for device in facts.devices if owners[device]),
@@ -133,13 +133,13 @@ def plan(facts: Facts) -> Plan:
     )
 
 
-def evictions(facts: Facts) -> tuple[EvictPod, ...]:
+def evictions(facts: MaintenanceFacts) -> tuple[EvictPod, ...]:
     """Return the evictions that the target needs once its devices are held, in order."""
     found = _evictable(facts)
     return tuple(one for one, pod in found.items() if facts.unmanaged or pod.metadata.owner)
 
 
-def unmanaged(facts: Facts) -> tuple[str, ...]:
+def unmanaged(facts: MaintenanceFacts) -> tuple[str, ...]:
     """Return the pods, as `namespace/name`, that stay because no controller replaces them.
 
     As in `kubectl drain`, whose --force evicts them: pods without an ownerReference that has
@@ -150,8 +150,8 @@ def unmanaged(facts: Facts) -> tuple[str, ...]:
     return tuple(one.key for one, pod in _evictable(facts).items() if not pod.metadata.owner)
 
 
-def _evictable(facts: Facts) -> dict[EvictPod, Pod]:
-    if facts.evict is Evict.NEVER:
+def _evictable(facts: MaintenanceFacts) -> dict[EvictPod, Pod]:
+    if facts.evict is EvictionMode.NEVER:
         return {}
     owners = _owners(facts)
     claims, later = _claims(owners), _tolerating(facts, owners)
@@ -160,7 +160,7 @@ def _evictable(facts: Facts) -> dict[EvictPod, Pod]:
         for pod in users(claims[key], facts.pods):
             ends = pod.done or pod.metadata.deleting
             if not ends and not _returns(facts, claims[key], pod):
-                now = facts.evict is Evict.NOW
+                now = facts.evict is EvictionMode.NOW
                 metadata = pod.metadata
                 found[EvictPod(metadata.namespace, metadata.name, metadata.uid, now)] = pod
     return found
@@ -187,7 +187,7 @@ _TAINT = Taint(HOLD_TAINT.key, HOLD_TAINT.effect)
 _Owners = Mapping[DeviceID, Sequence[tuple[Claim, AllocatedDevice]]]
 
 
-def _owners(facts: Facts) -> _Owners:
+def _owners(facts: MaintenanceFacts) -> _Owners:
     """Return who has each device; admin access takes nothing away."""
     found: dict[DeviceID, list[tuple[Claim, AllocatedDevice]]] = {one: [] for one in facts.devices}
     for claim in facts.claims:
@@ -201,8 +201,8 @@ def _claims(owners: _Owners) -> dict[str, Claim]:
     return {claim.key: claim for found in owners.values() for claim, _ in found}
 
 
-def _tolerating(facts: Facts, owners: _Owners) -> set[str]:
-    rules = HoldIndex(one for one in facts.holds if one.kind is Kind.RULE and _is_hold(one))
+def _tolerating(facts: MaintenanceFacts, owners: _Owners) -> set[str]:
+    rules = HoldIndex(one for one in facts.holds if one.kind is HoldKind.RULE and _is_hold(one))
     return {
         claim.key
         for found in owners.values()
@@ -211,7 +211,9 @@ def _tolerating(facts: Facts, owners: _Owners) -> set[str]:
     }
 
 
-def _holding(facts: Facts, owners: _Owners) -> tuple[tuple[Action, ...], tuple[DeviceID, ...]]:
+def _holding(
+    facts: MaintenanceFacts, owners: _Owners
+) -> tuple[tuple[Action, ...], tuple[DeviceID, ...]]:
     """Return the writes that hold devices, and the devices that are not held yet."""
     active = HoldIndex(hold for hold in facts.holds if _is_hold(hold))
     selectors = frozenset(facts.selectors)
@@ -219,18 +221,20 @@ def _holding(facts: Facts, owners: _Owners) -> tuple[tuple[Action, ...], tuple[D
     unheld = []
     for device in facts.devices:
         covering = active.of(device)
-        rule = any(one.kind is Kind.RULE for one in covering)
-        claims = [one for one in covering if one.kind is Kind.CLAIM]
+        rule = any(one.kind is HoldKind.RULE for one in covering)
+        claims = [one for one in covering if one.kind is HoldKind.CLAIM]
         claim = next((one for one in claims if one.allocated), claims[0] if claims else None)
         # A held claim is kept in order even beside a rule: the scheduler counts on it.
         whole = any(not result.share for _, result in owners[device])
         step = (
-            _claim_step(claim, device, whole=whole) if claim or facts.kind is Kind.CLAIM else None
+            _claim_step(claim, device, whole=whole)
+            if claim or facts.kind is HoldKind.CLAIM
+            else None
         )
         # The hold of another DeviceMaintenance, or of a command, may end at any time.
         own = any(one.maintenance == facts.maintenance for one in covering)
-        if facts.kind is Kind.RULE and not own:
-            step = CreateRule(_selector(selectors, device))
+        if facts.kind is HoldKind.RULE and not own:
+            step = CreateTaintRule(_selector(selectors, device))
         if step is not None:
             actions[step] = None
         kept = claim is not None and claim.allocated and not claim.overlapped and not whole
@@ -241,7 +245,7 @@ def _holding(facts: Facts, owners: _Owners) -> tuple[tuple[Action, ...], tuple[D
 
 def _is_hold(hold: Hold) -> bool:
     """Whether an object is a hold of this package: a foreign rule may be removed at any time."""
-    if hold.kind is Kind.CLAIM:
+    if hold.kind is HoldKind.CLAIM:
         return True
     return hold.managed and hold.taint == HOLD_TAINT
 
@@ -249,7 +253,7 @@ def _is_hold(hold: Hold) -> bool:
 def _claim_step(hold: Hold | None, device: DeviceID, *, whole: bool) -> Action | None:
     if hold is None:
         # Created early, so that one PATCH suffices as soon as the device is released.
-        return CreateClaim(device)
+        return CreateHeldClaim(device)
     if not hold.allocated:
         return None if whole else Allocate(hold, device)
     if whole:
@@ -257,14 +261,14 @@ def _claim_step(hold: Hold | None, device: DeviceID, *, whole: bool) -> Action |
     return Reallocate(hold, device) if hold.overlapped else None
 
 
-def _selector(selectors: Collection[Selector], device: DeviceID) -> Selector:
-    whole = Selector(device.driver, device.pool)
-    return whole if whole in selectors else Selector(*device)
+def _selector(selectors: Collection[HoldSelector], device: DeviceID) -> HoldSelector:
+    whole = HoldSelector(device.driver, device.pool)
+    return whole if whole in selectors else HoldSelector(*device)
 
 
 def _blocking(holding: Sequence[Action]) -> bool:
     """Whether an eviction must wait: a rule that does not exist yet keeps no replacement away."""
-    return any(isinstance(action, CreateRule | CreateClaim) for action in holding)
+    return any(isinstance(action, CreateTaintRule | CreateHeldClaim) for action in holding)
 
 
 def _came_later(rules: HoldIndex, claim: Claim, result: AllocatedDevice) -> bool:
@@ -273,7 +277,7 @@ def _came_later(rules: HoldIndex, claim: Claim, result: AllocatedDevice) -> bool
     return bool(created) and claim.since > min(created) and _tolerates(result)
 
 
-def _returns(facts: Facts, claim: Claim, pod: Pod) -> bool:
+def _returns(facts: MaintenanceFacts, claim: Claim, pod: Pod) -> bool:
     """Whether a pod was placed again on a claim that had its device before the drain.
 
     kube-scheduler places pods on an allocated claim whatever taints its devices have. Without the

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from dragoman import words
 from dragoman.inventory.inventory import Device
-from dragoman.maintenance.actions import CreateRule
-from dragoman.maintenance.plan import Facts, Plan, evictions, plan, unmanaged
+from dragoman.maintenance.actions import CreateTaintRule
+from dragoman.maintenance.plan import MaintenanceFacts, MaintenancePlan, evictions, plan, unmanaged
 from dragoman.model.deviceid import DeviceID
 from dragoman.model.pod import Pod
 from dragoman.words import counted
@@ -18,7 +18,7 @@ NAMES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class MaintenancePreview:
     """The effect of a command.
 
     Attributes:
@@ -78,10 +78,10 @@ class Preview:
 
 
 def preview(
-    facts: Facts,
+    facts: MaintenanceFacts,
     devices: Iterable[Device],
     refusals: Mapping[str, str] | None = None,
-) -> Preview:
+) -> MaintenancePreview:
     """Return what carrying out the plans for these facts would do.
 
     Args:
@@ -90,7 +90,7 @@ def preview(
         refusals: Of `budgets.predict`; None where budgets were not read.
     """
     first = plan(facts)
-    return Preview(
+    return MaintenancePreview(
         devices=facts.devices,
         used=first.busy,
         claims=tuple(claim.key for claim in first.claims),
@@ -101,7 +101,7 @@ def preview(
         spared=first.unmanaged,
         unused=_unused(first),
         admin=tuple(sorted(_admin(devices))),
-        rules=sum(isinstance(one, CreateRule) for one in first.actions),
+        rules=sum(isinstance(one, CreateTaintRule) for one in first.actions),
         held=tuple(one for one in facts.devices if one not in first.unheld),
     )
 
@@ -110,7 +110,7 @@ def _key(pod: Pod) -> str:
     return f"{pod.metadata.namespace}/{pod.metadata.name}"
 
 
-def _unused(first: Plan) -> tuple[str, ...]:
+def _unused(first: MaintenancePlan) -> tuple[str, ...]:
     return tuple(claim.key for claim in first.claims if not claim.consumers)
 
 

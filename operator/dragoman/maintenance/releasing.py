@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from dragoman.maintenance.holds import HOLD_TAINT, Hold, Kind, Taint
+from dragoman.maintenance.holds import HOLD_TAINT, Hold, HoldKind, HoldTaint
 from dragoman.maintenance.targets import Target
 from dragoman.model.deviceid import DeviceID
 
@@ -25,7 +25,7 @@ class Release:
 
 def is_hold(hold: Hold) -> bool:
     """Whether `hold` or `drain` made an object."""
-    return hold.kind is Kind.CLAIM or (hold.managed and hold.taint == HOLD_TAINT)
+    return hold.kind is HoldKind.CLAIM or (hold.managed and hold.taint == HOLD_TAINT)
 
 
 def is_taint(key: str = "", effect: str = "") -> Callable[[Hold], bool]:
@@ -98,7 +98,7 @@ def _remedy(hold: Hold, others: Collection[DeviceID], wanted: Callable[[Hold], b
     return ""
 
 
-def _undo(taint: Taint | None) -> str:
+def _undo(taint: HoldTaint | None) -> str:
     return "undrain" if taint in (None, HOLD_TAINT) else "untaint"
 
 

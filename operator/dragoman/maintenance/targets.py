@@ -47,7 +47,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class TargetSelection:
     """The devices of targets.
 
     Attributes:
@@ -130,7 +130,7 @@ def select(
     inventory: Inventory,
     wanted: Sequence[Target],
     late: Callable[[], bool] = lambda: False,
-) -> Selection:
+) -> TargetSelection:
     """Return the devices that meet any of the targets.
 
     A device on which an expression fails does not meet it, as in a DeviceClass; the failure is
@@ -150,7 +150,7 @@ def select(
         if meets:
             found.append(device)
     published = sum(device.content is not None for device in inventory.devices.values())
-    return Selection(tuple(found), published, tuple(failures))
+    return TargetSelection(tuple(found), published, tuple(failures))
 
 
 @dataclass(frozen=True, slots=True)

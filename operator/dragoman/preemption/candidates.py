@@ -16,7 +16,7 @@ from typing import Final
 from dragoman.allocation import Allocated, DeviceID
 from dragoman.allocation.search.solution import node_name_of
 from dragoman.inventory.facts.world import NodeFact
-from dragoman.maintenance.budgets import Budget, Protected, predict
+from dragoman.maintenance.budgets import DisruptionBudget, Protected, predict
 from dragoman.model.claim import Claim
 from dragoman.preemption.policy import Code, Policy, Reason, spared
 from dragoman.preemption.preemptionfacts import BoundPod, Facts
@@ -181,11 +181,11 @@ class Examination:
 
     def _reprieve(
         self, node: NodeFact, free: Sequence[Unit], removed: list[Unit]
-    ) -> tuple[list[Unit], list[tuple[Unit, tuple[Budget, ...]]]]:
+    ) -> tuple[list[Unit], list[tuple[Unit, tuple[DisruptionBudget, ...]]]]:
         """Put back whom the pod does not need; `removed` shrinks to the victims."""
         violating, fine = split(free, self.trial.facts)
         victims: list[Unit] = []
-        violations: list[tuple[Unit, tuple[Budget, ...]]] = []
+        violations: list[tuple[Unit, tuple[DisruptionBudget, ...]]] = []
         for unit, broken in (*violating, *((one, ()) for one in fine)):
             self.trial.restore(unit.pods, unit.claims)
             removed.remove(unit)
@@ -223,7 +223,7 @@ class Examination:
         self,
         node: NodeFact,
         chosen: Iterable[Unit],
-        violations: Sequence[tuple[Unit, tuple[Budget, ...]]],
+        violations: Sequence[tuple[Unit, tuple[DisruptionBudget, ...]]],
         outcome: Allocated,
         ending: tuple[BoundPod, ...],
     ) -> Candidate | Refusal:
@@ -283,7 +283,7 @@ def _devices(pod: BoundPod, claims: Iterable[Claim]) -> tuple[DeviceID, ...]:
 
 def split(
     found: Sequence[Unit], facts: Facts
-) -> tuple[list[tuple[Unit, tuple[Budget, ...]]], list[Unit]]:
+) -> tuple[list[tuple[Unit, tuple[DisruptionBudget, ...]]], list[Unit]]:
     """Return the units whose end would violate budgets, each with these, and the others.
 
     Budgets are counted down in the order of importance (filterPodsWithPDBViolation). A pod that a
@@ -292,7 +292,7 @@ def split(
     that a pod violates: no pod here has several, because those are spared.
     """
     left: dict[tuple[str, str], int] = {}
-    violating: list[tuple[Unit, tuple[Budget, ...]]] = []
+    violating: list[tuple[Unit, tuple[DisruptionBudget, ...]]] = []
     fine: list[Unit] = []
     for unit in found:
         broken = []
@@ -311,7 +311,7 @@ def split(
     return violating, fine
 
 
-def _allows(budget: Budget) -> str:
+def _allows(budget: DisruptionBudget) -> str:
     allowed = counted(max(budget.allowed, 0), "disruption")
     return f"PodDisruptionBudget {budget.namespace}/{budget.name} allows {allowed}"
 

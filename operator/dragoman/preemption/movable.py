@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman.allocation import DeviceID
-from dragoman.maintenance.budgets import Budget, predict
+from dragoman.maintenance.budgets import DisruptionBudget, predict
 from dragoman.model.claim import Claim
 from dragoman.preemption.candidates import protected
 from dragoman.preemption.policy import Code, Policy, Reason, spared
@@ -28,7 +28,7 @@ class Movable:
 
     pod: BoundPod
     claims: tuple[Claim, ...] = ()
-    budgets: tuple[Budget, ...] = ()
+    budgets: tuple[DisruptionBudget, ...] = ()
 
     @property
     def devices(self) -> tuple[DeviceID, ...]:

@@ -12,7 +12,7 @@ from dragoman.allocation.timebudget import check
 from dragoman.diagnosis.filters import Load
 from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.snapshots.documents import GANGS, KUEUE, MIRROR, PREEMPTIBLE, Document
-from dragoman.maintenance.budgets import Budget
+from dragoman.maintenance.budgets import DisruptionBudget
 from dragoman.model.claim import Claim, Consumer
 from dragoman.model.fields import MalformedObjectError, items, mapping
 from dragoman.model.metadata import Owner
@@ -182,7 +182,7 @@ class Facts:
 
     world: World
     pods: tuple[BoundPod, ...]
-    budgets: tuple[Budget, ...] = ()
+    budgets: tuple[DisruptionBudget, ...] = ()
 
     @classmethod
     def of(cls, world: World) -> Facts:
@@ -211,7 +211,7 @@ class Facts:
                         found[consumer.uid].append(claim)
         return {uid: tuple(claims) for uid, claims in found.items()}
 
-    def budgets_of(self, pod: BoundPod) -> tuple[Budget, ...]:
+    def budgets_of(self, pod: BoundPod) -> tuple[DisruptionBudget, ...]:
         """Return the budgets that select a pod; tenants write them, so this takes of the time.
 
         Raises:
@@ -227,14 +227,14 @@ class Facts:
         return found
 
     @cached_property
-    def _by_namespace(self) -> Mapping[str, list[Budget]]:
-        found: defaultdict[str, list[Budget]] = defaultdict(list)
+    def _by_namespace(self) -> Mapping[str, list[DisruptionBudget]]:
+        found: defaultdict[str, list[DisruptionBudget]] = defaultdict(list)
         for one in self.budgets:
             found[one.namespace].append(one)
         return found
 
     @cached_property
-    def _selecting(self) -> dict[tuple[str, str], tuple[Budget, ...]]:
+    def _selecting(self) -> dict[tuple[str, str], tuple[DisruptionBudget, ...]]:
         return {}
 
     def load(self, priority: int) -> Load:
@@ -260,7 +260,9 @@ def is_consumer(pod: BoundPod, claim: Claim, consumer: Consumer) -> bool:
     return consumer.is_pod and named == (pod.namespace, pod.name, pod.uid)
 
 
-def _selecting(budgets: Iterable[Budget], labels: Mapping[str, Any]) -> Iterator[Budget]:
+def _selecting(
+    budgets: Iterable[DisruptionBudget], labels: Mapping[str, Any]
+) -> Iterator[DisruptionBudget]:
     for one in budgets:
         check()
         if one.selector is not None and one.selector.matches(labels):
@@ -277,9 +279,9 @@ def _bound(pods: Iterable[PodFact]) -> Iterator[BoundPod]:
             yield found
 
 
-def _budgets(documents: Iterable[Document]) -> Iterator[Budget]:
+def _budgets(documents: Iterable[Document]) -> Iterator[DisruptionBudget]:
     for document in documents:
         try:
-            yield Budget.parse(document)
+            yield DisruptionBudget.parse(document)
         except MalformedObjectError:
             continue

@@ -10,11 +10,11 @@ from typing import NamedTuple, assert_never
 from dragoman.claims import (
     Action,
     ClaimFacts,
+    ClaimPlan,
     CreateClaim,
     DeleteClaim,
     HolderFacts,
     LiveRead,
-    Plan,
     PublishClaims,
     RecordDepartures,
     RemoveFinalizer,
@@ -84,7 +84,7 @@ class View:
     def _in(self, namespace: str) -> list[Fact]:
         return [fact for place, fact in self.facts.items() if place.namespace == namespace]
 
-    def plan(self, place: Place, live: dict[LiveRead, Fact | None]) -> Plan:
+    def plan(self, place: Place, live: dict[LiveRead, Fact | None]) -> ClaimPlan:
         """Return what the planner of a place answers; nothing where the place is empty."""
         known = self.facts.get(place)
         match known:
@@ -95,7 +95,7 @@ class View:
             case PodGroup():
                 return plan_group(self._holder_facts(known, live))
             case _:
-                return Plan()
+                return ClaimPlan()
 
     def _holder_facts(
         self, holder: Pod | PodGroup, live: dict[LiveRead, Fact | None]

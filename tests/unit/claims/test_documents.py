@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.claims import (
+    ClaimReason,
     CreateClaim,
     DeleteClaim,
     HolderFacts,
     PublishClaims,
-    Reason,
     RemoveFinalizer,
     UpdateReservedFor,
     plan_pod,
@@ -128,7 +128,7 @@ def test_a_template_serves_two_pods_and_stays_as_it_was() -> None:
 
 
 def test_a_publication_names_the_pod_s_uid_and_the_changed_entries_only() -> None:
-    bind = PublishClaims(Reason.BINDING, USER.reference, NAMESPACE, {"gpu": "a", "nic": "b"})
+    bind = PublishClaims(ClaimReason.BINDING, USER.reference, NAMESPACE, {"gpu": "a", "nic": "b"})
     assert bind.without({"b"}).document() == {
         "metadata": {"uid": "uid-test-pod"},
         "status": {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "a"}]},
@@ -146,7 +146,7 @@ PRECONDITION = {"uid": "uid-mine", "resourceVersion": "1"}
     [
         pytest.param(
             UpdateReservedFor(
-                Reason.POD_SCHEDULED, STORED, (*STORED.consumers, Consumer("pods", "p", "u"))
+                ClaimReason.POD_SCHEDULED, STORED, (*STORED.consumers, Consumer("pods", "p", "u"))
             ),
             {
                 "metadata": PRECONDITION,
@@ -165,17 +165,17 @@ PRECONDITION = {"uid": "uid-mine", "resourceVersion": "1"}
             id="a reservation keeps the others and names the state that it was planned on",
         ),
         pytest.param(
-            UpdateReservedFor(Reason.LAST_CONSUMER_GONE, STORED, (), deallocate=True),
+            UpdateReservedFor(ClaimReason.LAST_CONSUMER_GONE, STORED, (), deallocate=True),
             {"metadata": PRECONDITION, "status": {"reservedFor": None, "allocation": None}},
             id="a release clears both in one write",
         ),
         pytest.param(
-            RemoveFinalizer(Reason.NOTHING_TO_PROTECT, STORED),
+            RemoveFinalizer(ClaimReason.NOTHING_TO_PROTECT, STORED),
             {"metadata": {**PRECONDITION, "finalizers": None}},
             id="the finalizer goes from exactly this state",
         ),
         pytest.param(
-            DeleteClaim(Reason.OWNER_DONE, STORED),
+            DeleteClaim(ClaimReason.OWNER_DONE, STORED),
             {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "uid-mine"}},
             id="a deletion names the UID",
         ),
@@ -187,8 +187,8 @@ def test_a_request(
     assert action.document() == document
 
 
-@pytest.mark.parametrize("reason", list(Reason))
-def test_every_reason_explains_itself(reason: Reason) -> None:
+@pytest.mark.parametrize("reason", list(ClaimReason))
+def test_every_reason_explains_itself(reason: ClaimReason) -> None:
     assert reason.meaning.endswith(".")
     assert reason.value.isidentifier()
 
@@ -197,5 +197,5 @@ def test_fields_of_consumers_that_nobody_knows_survive_a_change_of_the_list() ->
     newer: Json = {**foreign_consumer(), "shareID": "1", "since": {"a": [None]}}
     stored = claim("mine").allocated().reserved_for(pod("gone"), newer, pod("stays"))
     found = Claim.parse(stored.document)
-    action = UpdateReservedFor(Reason.CONSUMERS_GONE, found, found.consumers[1:])
+    action = UpdateReservedFor(ClaimReason.CONSUMERS_GONE, found, found.consumers[1:])
     assert action.document()["status"]["reservedFor"] == [newer, reservation(pod("stays"))]

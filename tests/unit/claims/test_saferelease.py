@@ -7,8 +7,8 @@ import pytest
 
 from dragoman.claims import (
     ClaimFacts,
+    ClaimPlan,
     LiveRead,
-    Plan,
     RecordDepartures,
     UpdateReservedFor,
     plan_claim,
@@ -76,7 +76,7 @@ def safe(
     return SafeRelease(NOW + at, alive=heartbeats, **{**known, **more})
 
 
-def releases(plan: Plan) -> bool:
+def releases(plan: ClaimPlan) -> bool:
     return any(isinstance(one, UpdateReservedFor) and one.deallocate for one in plan.actions)
 
 

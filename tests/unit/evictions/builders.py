@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from dragoman.evictions import ActiveRules, Facts, Pools
+from dragoman.evictions import ActiveRules, EvictionFacts, Pools
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.model import Claim, Pod
 from tests.unit.claims.objects import ClaimObject, PodObject, claim, pod
@@ -104,11 +104,11 @@ def pair(name: str = "a", *results: Json, namespace: str = "ns") -> tuple[PodObj
 
 def facts(
     *objects: PodObject | ClaimObject | StoredSlice | StoredRule, groups: bool = True
-) -> Facts:
+) -> EvictionFacts:
     """Return the facts of a cluster with these objects."""
     pods = [Pod.parse(one.document) for one in objects if isinstance(one, PodObject)]
     claims = [Claim.parse(one.document) for one in objects if isinstance(one, ClaimObject)]
-    return Facts(
+    return EvictionFacts(
         pods=pods,
         claims={(one.metadata.namespace, one.metadata.name): one for one in claims},
         pools=Pools(one for one in objects if isinstance(one, StoredSlice)),

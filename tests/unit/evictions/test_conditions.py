@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
-from dragoman.evictions import Counts, Preview, plan_rule_status
+from dragoman.evictions import EvictionCounts, EvictionPreview, plan_rule_status
 from dragoman.inventory.facts.stored import StoredRule
 from tests.unit.evictions.builders import T0, a_rule, at, facts, pair
 
 
-def written(rule: StoredRule, found: Counts | Preview, now: float = T0) -> tuple[Any, ...] | None:
+def written(
+    rule: StoredRule, found: EvictionCounts | EvictionPreview, now: float = T0
+) -> tuple[Any, ...] | None:
     planned = plan_rule_status(rule, found, now)
     if planned is None:
         return None
@@ -21,11 +23,11 @@ def written(rule: StoredRule, found: Counts | Preview, now: float = T0) -> tuple
     ("counts", "expected"),
     [
         (
-            Counts(1, 1),
+            EvictionCounts(1, 1),
             ("True", "PodsPendingEviction", "1 pod needs to be evicted in 1 namespace."),
         ),
         (
-            Counts(3, 2, 1),
+            EvictionCounts(3, 2, 1),
             (
                 "True",
                 "PodsPendingEviction",
@@ -36,20 +38,20 @@ def written(rule: StoredRule, found: Counts | Preview, now: float = T0) -> tuple
             ),
         ),
         (
-            Counts(evicted=4),
+            EvictionCounts(evicted=4),
             ("False", "Completed", "4 pods evicted since starting the controller."),
         ),
-        (Counts(), ("False", "NotStarted", "")),
+        (EvictionCounts(), ("False", "NotStarted", "")),
     ],
 )
-def test_a_rule_that_evicts(counts: Counts, expected: tuple[str, str, str]) -> None:
+def test_a_rule_that_evicts(counts: EvictionCounts, expected: tuple[str, str, str]) -> None:
     assert written(a_rule(), counts) == expected
 
 
 @pytest.mark.parametrize("effect", ["NoSchedule", "FutureEffect"])
 def test_a_rule_with_another_effect(effect: str) -> None:
     message = "Eviction only happens for the NoExecute effect."
-    assert written(a_rule(effect=effect), Counts()) == ("False", "OtherEffect", message)
+    assert written(a_rule(effect=effect), EvictionCounts()) == ("False", "OtherEffect", message)
 
 
 END = (
@@ -63,21 +65,21 @@ PODS = tuple(facts(*pair("a"), *pair("b", namespace="other")).pods)
     ("found", "message"),
     [
         (
-            Preview(1, 1, PODS[:1]),
+            EvictionPreview(1, 1, PODS[:1]),
             (
                 "1 published device selected. 1 allocated device selected. "
                 "1 pod would be evicted in 1 namespace"
             ),
         ),
         (
-            Preview(3, 2, PODS),
+            EvictionPreview(3, 2, PODS),
             (
                 "3 published devices selected. 2 allocated devices selected. "
                 "2 pods would be evicted in 2 different namespaces"
             ),
         ),
         (
-            Preview(0, 0, ()),
+            EvictionPreview(0, 0, ()),
             (
                 "0 published devices selected. 0 allocated devices selected. "
                 "0 pods would be evicted in 0 different namespaces"
@@ -85,7 +87,7 @@ PODS = tuple(facts(*pair("a"), *pair("b", namespace="other")).pods)
         ),
     ],
 )
-def test_a_dry_run(found: Preview, message: str) -> None:
+def test_a_dry_run(found: EvictionPreview, message: str) -> None:
     assert written(a_rule(effect="None"), found) == ("False", "NoEffect", message + END)
 
 
@@ -102,34 +104,40 @@ def stored(reason: str, after: float = 0.0, generation: int = 1, **more: Any) ->
 
 def test_a_dry_run_is_not_repeated_for_the_same_spec() -> None:
     rule = a_rule(effect="None", condition=stored("NoEffect", message="old"))
-    assert plan_rule_status(rule, Preview(9, 9, ()), T0 + 60) is None
+    assert plan_rule_status(rule, EvictionPreview(9, 9, ()), T0 + 60) is None
     changed = a_rule(effect="None", generation=2, condition=stored("NoEffect"))
-    assert plan_rule_status(changed, Preview(9, 9, ()), T0) is not None
+    assert plan_rule_status(changed, EvictionPreview(9, 9, ()), T0) is not None
 
 
 def test_a_condition_is_written_at_most_every_ten_seconds() -> None:
     rule = a_rule(condition=stored("PodsPendingEviction"))
     for now, after in ((T0 + 4, 6.0), (T0 + 10, 0.0), (T0 - 3600, 0.0)):
-        planned = plan_rule_status(rule, Counts(evicted=1), now)
+        planned = plan_rule_status(rule, EvictionCounts(evicted=1), now)
         assert planned is not None
         assert planned.after == after
 
 
 def test_a_new_spec_is_reported_at_once() -> None:
     rule = a_rule(generation=2, condition=stored("NotStarted"))
-    planned = plan_rule_status(rule, Counts(1, 1), T0 + 1)
+    planned = plan_rule_status(rule, EvictionCounts(1, 1), T0 + 1)
     assert planned is not None
     assert planned.after == 0.0
     assert planned.progress.observed_generation == 2
 
 
 def test_a_condition_that_is_right_is_not_written() -> None:
-    assert plan_rule_status(a_rule(condition=stored("NotStarted")), Counts(), T0 + 60) is None
+    assert (
+        plan_rule_status(a_rule(condition=stored("NotStarted")), EvictionCounts(), T0 + 60) is None
+    )
 
 
 def test_a_restart_does_not_take_completed_back() -> None:
     kept = stored("Completed", message="3 pods evicted since starting the controller.")
-    assert plan_rule_status(a_rule(condition=kept), Counts(), T0 + 60) is None
-    assert written(a_rule(generation=2, condition=kept), Counts()) == ("False", "NotStarted", "")
+    assert plan_rule_status(a_rule(condition=kept), EvictionCounts(), T0 + 60) is None
+    assert written(a_rule(generation=2, condition=kept), EvictionCounts()) == (
+        "False",
+        "NotStarted",
+        "",
+    )
     pending = a_rule(condition=stored("PodsPendingEviction"))
-    assert written(pending, Counts(), T0 + 60) == ("False", "Completed", "")
+    assert written(pending, EvictionCounts(), T0 + 60) == ("False", "Completed", "")

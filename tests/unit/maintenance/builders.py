@@ -4,10 +4,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from dragoman.maintenance import manifests
-from dragoman.maintenance.actions import Evict
-from dragoman.maintenance.holds import HOLD_TAINT, Hold, Kind, Selector, parse_claim, parse_rule
+from dragoman.maintenance.actions import EvictionMode
+from dragoman.maintenance.holds import (
+    HOLD_TAINT,
+    Hold,
+    HoldKind,
+    HoldSelector,
+    parse_claim,
+    parse_rule,
+)
 from dragoman.maintenance.manifests import Origin
-from dragoman.maintenance.plan import Facts
+from dragoman.maintenance.plan import MaintenanceFacts
 from dragoman.model import Pod, claimcontent
 from dragoman.model.claim import Claim
 from dragoman.model.deviceid import DeviceID
@@ -32,7 +39,7 @@ def running(name: str, **status: Any) -> Pod:
     return Pod.parse({**document, "status": {"phase": "Running", **status}})
 
 
-def rule(selector: Selector = Selector(*A), created: str = OLD) -> Hold:  # noqa: B008 — frozen
+def rule(selector: HoldSelector = HoldSelector(*A), created: str = OLD) -> Hold:  # noqa: B008 — frozen
     """Make the stored rule of a hold."""
     made = manifests.rule_manifest(API, selector, HOLD_TAINT, Origin())
     made["metadata"]["creationTimestamp"] = created
@@ -53,17 +60,17 @@ def held_claim(device: DeviceID = A, *, allocated: bool = True, overlapped: bool
 
 def facts(
     *claims: Claim,
-    kind: Kind = Kind.RULE,
+    kind: HoldKind = HoldKind.RULE,
     holds: Iterable[Hold] = (),
     pods: Iterable[Pod] = (),
-    evict: Evict = Evict.WHEN_ALLOWED,
+    evict: EvictionMode = EvictionMode.WHEN_ALLOWED,
     devices: tuple[DeviceID, ...] = (A,),
-) -> Facts:
+) -> MaintenanceFacts:
     """Make the facts of a target."""
-    return Facts(
+    return MaintenanceFacts(
         devices=devices,
         kind=kind,
-        selectors=tuple(Selector(*device) for device in devices),
+        selectors=tuple(HoldSelector(*device) for device in devices),
         holds=tuple(holds),
         claims=claims,
         pods={one.metadata.uid: one for one in pods},

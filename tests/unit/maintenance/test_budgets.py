@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.maintenance.budgets import Budget, Protected, predict
+from dragoman.maintenance.budgets import DisruptionBudget, Protected, predict
 from dragoman.model.labels import LabelSelector
 from tests.unit.maintenance.builders import budget_document
 
@@ -15,10 +15,10 @@ def member(
     return Protected("ns", name, {"app": "x"}, phase=phase, ready=ready, **more)
 
 
-def budget(allowed: int = 0, name: str = "pdb", **status: Any) -> Budget:
+def budget(allowed: int = 0, name: str = "pdb", **status: Any) -> DisruptionBudget:
     document = budget_document(name, allowed, app="x")
     document["status"] |= status
-    return Budget.parse(document)
+    return DisruptionBudget.parse(document)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def budget(allowed: int = 0, name: str = "pdb", **status: Any) -> Budget:
         ),
     ],
 )
-def test_one_pod(pod: Protected, of: list[Budget], refusal: str) -> None:
+def test_one_pod(pod: Protected, of: list[DisruptionBudget], refusal: str) -> None:
     assert predict([pod], of) == {"ns/p": refusal}
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.maintenance.actions import Evict
-from dragoman.maintenance.devicemaintenance import DeviceMaintenance, Progress, status
-from dragoman.maintenance.holds import Kind
+from dragoman.maintenance.actions import EvictionMode
+from dragoman.maintenance.devicemaintenance import DeviceMaintenance, MaintenanceProgress, status
+from dragoman.maintenance.holds import HoldKind
 from dragoman.maintenance.plan import plan
 from dragoman.maintenance.targets import Target
 from dragoman.model.fields import MalformedObjectError
@@ -28,7 +28,9 @@ def stored(**spec: Any) -> DeviceMaintenance:
     )
 
 
-def conditions(progress: Progress, of: DeviceMaintenance | None = None) -> dict[str, str]:
+def conditions(
+    progress: MaintenanceProgress, of: DeviceMaintenance | None = None
+) -> dict[str, str]:
     found = status(of or stored(), progress, NOW)["conditions"]
     return {one["type"]: f"{one['status']} {one['reason']}: {one['message']}" for one in found}
 
@@ -36,7 +38,7 @@ def conditions(progress: Progress, of: DeviceMaintenance | None = None) -> dict[
 def test_what_is_read() -> None:
     found = stored(evict="Now", until=NOW, reason="XID 79")
     assert found.target == Target("d", "p")
-    assert (found.evict, found.generation) == (Evict.NOW, 3)
+    assert (found.evict, found.generation) == (EvictionMode.NOW, 3)
     assert found.remaining(datetime(2026, 11, 22, 11, 59, tzinfo=UTC)) == 60.0
     assert stored().remaining(datetime.now(UTC)) is None
     with pytest.raises(MalformedObjectError, match=r"spec\.evict"):
@@ -54,7 +56,7 @@ def test_a_time_that_cannot_be_read_is_said() -> None:
     said = (
         "spec.until, 2026-11-22T12:00:00+99:99, cannot be read: it ends when the object is deleted."
     )
-    assert conditions(Progress(), found)["Expired"] == f"False Unreadable: {said}"
+    assert conditions(MaintenanceProgress(), found)["Expired"] == f"False Unreadable: {said}"
 
 
 @pytest.mark.parametrize(
@@ -74,13 +76,18 @@ def test_the_conditions_say_the_state(found: list[tuple[str, str, str]], state: 
 
 
 def test_before_the_first_plan_nothing_is_known() -> None:
-    assert conditions(Progress())["Held"].startswith("Unknown Starting")
-    assert conditions(Progress(fault="no such key: x"))["Held"] == "Unknown Failed: no such key: x"
+    assert conditions(MaintenanceProgress())["Held"].startswith("Unknown Starting")
+    assert (
+        conditions(MaintenanceProgress(fault="no such key: x"))["Held"]
+        == "Unknown Failed: no such key: x"
+    )
 
 
 def test_devices_in_use_name_their_pods_and_what_refuses_them() -> None:
     current = plan(facts(user("x"), pods=[running("x")], holds=[rule()]))
-    found = conditions(Progress(1, current, settled=True, refusals={"ns/x": "budget says no"}))
+    found = conditions(
+        MaintenanceProgress(1, current, settled=True, refusals={"ns/x": "budget says no"})
+    )
     assert found["Held"] == "True AllHeld: New claims cannot get 1 device."
     assert found["Idle"] == "False InUse: 1 device in use by ns/x; ns/x: budget says no."
     assert found["Expired"].endswith("It ends when the object is deleted.")
@@ -88,24 +95,24 @@ def test_devices_in_use_name_their_pods_and_what_refuses_them() -> None:
 
 def test_a_held_claim_waits_for_the_device() -> None:
     waiting = held_claim(allocated=False)
-    current = plan(facts(user("x"), kind=Kind.CLAIM, holds=[waiting], evict=Evict.NEVER))
-    found = conditions(Progress(1, current, settled=True))
+    current = plan(facts(user("x"), kind=HoldKind.CLAIM, holds=[waiting], evict=EvictionMode.NEVER))
+    found = conditions(MaintenanceProgress(1, current, settled=True))
     assert found["Held"].startswith("False InUse: Held as soon as a claim releases them: ")
 
 
 @pytest.mark.parametrize(("settled", "said"), [(True, "True NoClaims"), (False, "False NotHeld")])
 def test_idle_waits_until_the_scheduler_must_have_seen_the_hold(settled: bool, said: str) -> None:
     current = plan(facts(holds=[rule()]))
-    assert conditions(Progress(1, current, settled=settled))["Idle"].startswith(said)
+    assert conditions(MaintenanceProgress(1, current, settled=settled))["Idle"].startswith(said)
 
 
 def test_no_device_is_neither_held_nor_idle() -> None:
-    found = conditions(Progress(0, plan(facts(devices=())), settled=True))
+    found = conditions(MaintenanceProgress(0, plan(facts(devices=())), settled=True))
     assert found["Held"] == found["Idle"] == "False NoDevices: No device meets the target."
 
 
 def test_the_end_is_said() -> None:
-    found = conditions(Progress(expired=True), stored(until=EARLIER))
+    found = conditions(MaintenanceProgress(expired=True), stored(until=EARLIER))
     assert found["Held"] == "False Released: The devices are back in service."
     assert found["Idle"].startswith("Unknown")
     assert found["Expired"] == f"True UntilPassed: The end, {EARLIER}, has passed."
@@ -116,7 +123,7 @@ def test_a_time_changes_with_its_status_alone() -> None:
         {"type": "Held", "status": "True", "lastTransitionTime": EARLIER},
         {"type": "Idle", "status": "False", "lastTransitionTime": EARLIER},
     ]
-    progress = Progress(1, plan(facts(holds=[rule()])), settled=True)
+    progress = MaintenanceProgress(1, plan(facts(holds=[rule()])), settled=True)
     found = status(stored(conditions=before), progress, NOW)
     times = {one["type"]: one["lastTransitionTime"] for one in found["conditions"]}
     assert times == {"Held": EARLIER, "Idle": NOW, "Expired": NOW}

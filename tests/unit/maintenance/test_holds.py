@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.maintenance import holds, manifests
-from dragoman.maintenance.holds import Kind, Selector, Taint, parse_taint
+from dragoman.maintenance.holds import HoldKind, HoldSelector, HoldTaint, parse_taint
 from dragoman.maintenance.manifests import Origin, selectors
 from dragoman.model.deviceid import DeviceID
 from tests.unit.maintenance.builders import API, A, B, held_claim, rule
@@ -13,11 +13,13 @@ ORIGIN = Origin("XID 79", "ann", "gpu-3")
 
 
 def test_a_rule_is_read_as_written() -> None:
-    made = manifests.rule_manifest(API, Selector(*A), Taint("example.com/xid", "79"), ORIGIN)
+    made = manifests.rule_manifest(
+        API, HoldSelector(*A), HoldTaint("example.com/xid", "79"), ORIGIN
+    )
     (found,) = holds.read([reduced("devicetaintrules", made)], ())
     assert (found.kind, found.selector, str(found.taint)) == (
-        Kind.RULE,
-        Selector(*A),
+        HoldKind.RULE,
+        HoldSelector(*A),
         "example.com/xid=79:NoSchedule",
     )
     assert (found.reason, found.author, found.maintenance) == ("XID 79", "ann", "gpu-3")
@@ -33,7 +35,7 @@ def test_a_held_claim_is_read_as_written(version: str, allocated: bool) -> None:
     if allocated:
         made["status"] = {"allocation": manifests.allocation(device)}
     (found,) = holds.read((), [reduced("resourceclaims", made)])
-    assert found.selector == Selector(*device)
+    assert found.selector == HoldSelector(*device)
     assert found.keeps_away is allocated
     assert found.name.startswith("dragoman-hold-gpu-3-")
 
@@ -43,17 +45,17 @@ def test_other_claims_are_no_holds() -> None:
 
 
 def test_foreign_rules_are_not_managed() -> None:
-    made = manifests.rule_manifest(API, Selector(*A), Taint("k"), Origin())
+    made = manifests.rule_manifest(API, HoldSelector(*A), HoldTaint("k"), Origin())
     del made["metadata"]["labels"]
     assert not holds.parse_rule(made).managed
 
 
 def test_names_depend_on_what_is_held_and_for_what() -> None:
-    again = manifests.rule_manifest(API, Selector(*A), holds.HOLD_TAINT, Origin("other", "bob"))
+    again = manifests.rule_manifest(API, HoldSelector(*A), holds.HOLD_TAINT, Origin("other", "bob"))
     assert again["metadata"]["name"] == rule().name
-    assert rule(Selector(*B)).name != rule().name
+    assert rule(HoldSelector(*B)).name != rule().name
     assert held_claim(B).name != held_claim(A).name
-    other = manifests.rule_manifest(API, Selector(*A), holds.HOLD_TAINT, ORIGIN)
+    other = manifests.rule_manifest(API, HoldSelector(*A), holds.HOLD_TAINT, ORIGIN)
     assert other["metadata"]["name"] != rule().name
 
 
@@ -66,19 +68,19 @@ def test_names_are_those_of_the_api(name: str, slug: str) -> None:
 
 
 def test_a_pool_that_is_meant_as_a_whole_gets_one_rule() -> None:
-    assert selectors([A, B]) == (Selector(*A), Selector(*B))
-    assert selectors([A, B], [(A.driver, A.pool)]) == (Selector(A.driver, A.pool),)
+    assert selectors([A, B]) == (HoldSelector(*A), HoldSelector(*B))
+    assert selectors([A, B], [(A.driver, A.pool)]) == (HoldSelector(A.driver, A.pool),)
 
 
 @pytest.mark.parametrize(
     ("text", "taint"),
     [
-        ("k:NoSchedule", Taint("k")),
-        ("example.com/xid=79:NoExecute", Taint("example.com/xid", "79", "NoExecute")),
-        ("k=:None", Taint("k", "", "None")),
+        ("k:NoSchedule", HoldTaint("k")),
+        ("example.com/xid=79:NoExecute", HoldTaint("example.com/xid", "79", "NoExecute")),
+        ("k=:None", HoldTaint("k", "", "None")),
     ],
 )
-def test_taints_as_kubectl_writes_them(text: str, taint: Taint) -> None:
+def test_taints_as_kubectl_writes_them(text: str, taint: HoldTaint) -> None:
     assert parse_taint(text) == taint
 
 

@@ -6,14 +6,14 @@ import pytest
 
 from dragoman.maintenance.actions import (
     Allocate,
-    CreateClaim,
-    CreateRule,
-    Evict,
+    CreateHeldClaim,
+    CreateTaintRule,
+    EvictionMode,
     EvictPod,
     MarkOverlap,
     Reallocate,
 )
-from dragoman.maintenance.holds import Hold, Kind, Selector
+from dragoman.maintenance.holds import Hold, HoldKind, HoldSelector
 from dragoman.maintenance.plan import plan
 from dragoman.model.claim import Claim
 from dragoman.model.deviceid import DeviceID
@@ -28,7 +28,7 @@ def eviction(name: str, *, now: bool = False) -> EvictPod:
 
 def test_the_rule_comes_before_any_eviction() -> None:
     found = plan(facts(user("x"), pods=[running("x")]))
-    assert found.actions == (CreateRule(Selector(*A)),)
+    assert found.actions == (CreateTaintRule(HoldSelector(*A)),)
     assert (found.held, found.idle) == (False, False)
 
 
@@ -41,15 +41,15 @@ def test_pods_are_evicted_once_the_rule_is_there() -> None:
 def test_a_hold_that_a_devicemaintenance_ends_is_no_hold_of_a_command() -> None:
     foreign = replace(rule(), maintenance="m")
     found = plan(facts(holds=[foreign]))
-    assert found.actions == (CreateRule(Selector(*A)),)
+    assert found.actions == (CreateTaintRule(HoldSelector(*A)),)
     assert found.held
     assert plan(replace(facts(holds=[foreign]), maintenance="m")).actions == ()
     claim = replace(held_claim(), maintenance="m")
-    assert plan(facts(holds=[claim])).actions == (CreateRule(Selector(*A)),)
+    assert plan(facts(holds=[claim])).actions == (CreateTaintRule(HoldSelector(*A)),)
 
 
 def test_one_rule_for_a_pool_covers_its_devices() -> None:
-    found = plan(facts(devices=(A, B), holds=[rule(Selector(A.driver, A.pool))]))
+    found = plan(facts(devices=(A, B), holds=[rule(HoldSelector(A.driver, A.pool))]))
     assert found.actions == ()
     assert (found.held, found.idle) == (True, True)
 
@@ -57,27 +57,27 @@ def test_one_rule_for_a_pool_covers_its_devices() -> None:
 def test_a_plan_compares_each_device_with_its_own_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds of devices with a hold each must not delay everything else in the operator."""
     devices = tuple(A._replace(device=f"gpu-{index}") for index in range(300))
-    made = facts(devices=devices, holds=[rule(Selector(*one)) for one in devices])
+    made = facts(devices=devices, holds=[rule(HoldSelector(*one)) for one in devices])
     compared = []
-    covers = Selector.covers
+    covers = HoldSelector.covers
 
-    def counted(selector: Selector, device: DeviceID) -> bool:
+    def counted(selector: HoldSelector, device: DeviceID) -> bool:
         compared.append(device)
         return covers(selector, device)
 
-    monkeypatch.setattr(Selector, "covers", counted)
+    monkeypatch.setattr(HoldSelector, "covers", counted)
     assert plan(made).held
     assert len(compared) <= len(devices)
 
 
 def test_pods_stay_when_only_a_hold_is_wanted() -> None:
-    found = plan(facts(user("x"), pods=[running("x")], holds=[rule()], evict=Evict.NEVER))
+    found = plan(facts(user("x"), pods=[running("x")], holds=[rule()], evict=EvictionMode.NEVER))
     assert found.actions == ()
     assert [claim.key for claim in found.claims] == ["ns/x"]
 
 
 def test_now_deletes() -> None:
-    found = plan(facts(user("x"), pods=[running("x")], holds=[rule()], evict=Evict.NOW))
+    found = plan(facts(user("x"), pods=[running("x")], holds=[rule()], evict=EvictionMode.NOW))
     assert found.actions == (eviction("x", now=True),)
 
 
@@ -139,25 +139,25 @@ def test_replacements_on_a_shared_claim_are_named_and_not_evicted(
 
 
 def test_a_held_claim_is_created_early_and_allocated_when_the_device_is_free() -> None:
-    used = facts(user("x"), kind=Kind.CLAIM, pods=[running("x")])
-    assert plan(used).actions == (CreateClaim(A),)
+    used = facts(user("x"), kind=HoldKind.CLAIM, pods=[running("x")])
+    assert plan(used).actions == (CreateHeldClaim(A),)
     waiting = held_claim(allocated=False)
-    used = facts(user("x"), kind=Kind.CLAIM, pods=[running("x")], holds=[waiting])
+    used = facts(user("x"), kind=HoldKind.CLAIM, pods=[running("x")], holds=[waiting])
     assert plan(used).actions == (eviction("x"),)
     assert not plan(used).held
-    assert plan(facts(kind=Kind.CLAIM, holds=[waiting])).actions == (Allocate(waiting, A),)
-    found = plan(facts(kind=Kind.CLAIM, holds=[held_claim()]))
+    assert plan(facts(kind=HoldKind.CLAIM, holds=[waiting])).actions == (Allocate(waiting, A),)
+    found = plan(facts(kind=HoldKind.CLAIM, holds=[held_claim()]))
     assert (found.actions, found.held, found.idle) == ((), True, True)
 
 
 def test_a_claim_that_got_the_device_too_is_marked_then_made_good() -> None:
-    both = facts(user("x"), kind=Kind.CLAIM, pods=[running("x")], holds=[held_claim()])
+    both = facts(user("x"), kind=HoldKind.CLAIM, pods=[running("x")], holds=[held_claim()])
     assert plan(both).actions == (MarkOverlap(held_claim()), eviction("x"))
     assert not plan(both).held
     marked = held_claim(overlapped=True)
-    both = facts(user("x"), kind=Kind.CLAIM, pods=[running("x")], holds=[marked])
+    both = facts(user("x"), kind=HoldKind.CLAIM, pods=[running("x")], holds=[marked])
     assert plan(both).actions == (eviction("x"),)
-    after = plan(facts(kind=Kind.CLAIM, holds=[marked]))
+    after = plan(facts(kind=HoldKind.CLAIM, holds=[marked]))
     assert after.actions == (Reallocate(marked, A),)
     assert not after.held
 
@@ -165,22 +165,24 @@ def test_a_claim_that_got_the_device_too_is_marked_then_made_good() -> None:
 def test_shares_do_not_delay_a_held_claim() -> None:
     share = user("x", shareID="11111111-1111-1111-1111-111111111111")
     waiting = held_claim(allocated=False)
-    found = plan(facts(share, kind=Kind.CLAIM, holds=[waiting], evict=Evict.NEVER))
+    found = plan(facts(share, kind=HoldKind.CLAIM, holds=[waiting], evict=EvictionMode.NEVER))
     assert found.actions == (Allocate(waiting, A),)
 
 
 def test_a_held_claim_suffices_where_rules_are_served_later() -> None:
-    found = plan(facts(kind=Kind.RULE, holds=[held_claim()]))
+    found = plan(facts(kind=HoldKind.RULE, holds=[held_claim()]))
     assert (found.actions, found.held) == ((), True)
 
 
 # Level-driven -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [*Kind])
-@pytest.mark.parametrize("evict", [*Evict])
+@pytest.mark.parametrize("kind", [*HoldKind])
+@pytest.mark.parametrize("evict", [*EvictionMode])
 @pytest.mark.parametrize("claims", [(), (user("x"),), (user("x"), user("y", "b"))], ids=len)
-def test_carrying_out_plans_ends(kind: Kind, evict: Evict, claims: tuple[Claim, ...]) -> None:
+def test_carrying_out_plans_ends(
+    kind: HoldKind, evict: EvictionMode, claims: tuple[Claim, ...]
+) -> None:
     """Apply each action to the facts as the API server would; at the end nothing is left to do."""
     holds: list[Hold] = []
     left, pods = {one.key: one for one in claims}, [running("x"), running("y")]
@@ -193,9 +195,9 @@ def test_carrying_out_plans_ends(kind: Kind, evict: Evict, claims: tuple[Claim, 
             break
         for action in actions:
             match action:
-                case CreateRule(selector):
+                case CreateTaintRule(selector):
                     holds.append(rule(selector))
-                case CreateClaim(device):
+                case CreateHeldClaim(device):
                     holds.append(held_claim(device, allocated=False))
                 case Allocate(hold, device) | Reallocate(hold, device):
                     holds[holds.index(hold)] = held_claim(device)
@@ -206,5 +208,5 @@ def test_carrying_out_plans_ends(kind: Kind, evict: Evict, claims: tuple[Claim, 
     else:
         raise AssertionError("it does not end")
     end = plan(state)
-    assert end.idle == (evict is not Evict.NEVER or not claims)
-    assert end.held == (kind is Kind.RULE or end.idle)
+    assert end.idle == (evict is not EvictionMode.NEVER or not claims)
+    assert end.held == (kind is HoldKind.RULE or end.idle)

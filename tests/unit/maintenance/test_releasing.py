@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from dragoman.maintenance.holds import Hold, Selector, Taint
+from dragoman.maintenance.holds import Hold, HoldSelector, HoldTaint
 from dragoman.maintenance.releasing import Release, is_taint, release
 from dragoman.maintenance.targets import Target
 from tests.unit.maintenance.builders import A, B, held_claim, rule
 
-WHOLE = rule(Selector(A.driver, A.pool))
-TAINT = replace(rule(), taint=Taint("example.com/xid"), name="xid")
+WHOLE = rule(HoldSelector(A.driver, A.pool))
+TAINT = replace(rule(), taint=HoldTaint("example.com/xid"), name="xid")
 
 
 def of(*holds: Hold, devices: tuple = (A,), target: Target = Target(*A)) -> Release:  # type: ignore[type-arg]  # noqa: B008 — frozen
@@ -18,7 +18,7 @@ def of(*holds: Hold, devices: tuple = (A,), target: Target = Target(*A)) -> Rele
 
 
 def test_own_holds_of_the_device_are_deleted() -> None:
-    assert of(rule(), held_claim(), rule(Selector(*B))).deleted == (rule(), held_claim())
+    assert of(rule(), held_claim(), rule(HoldSelector(*B))).deleted == (rule(), held_claim())
 
 
 def test_a_hold_of_more_devices_is_kept_and_named() -> None:
@@ -40,7 +40,7 @@ def test_what_others_made_is_kept_and_named(hold: Hold, remedy: str) -> None:
 
 
 def test_marks_without_effect_are_not_named() -> None:
-    mark = replace(TAINT, taint=Taint("k", effect="None"))
+    mark = replace(TAINT, taint=HoldTaint("k", effect="None"))
     assert of(mark) == Release(())
 
 

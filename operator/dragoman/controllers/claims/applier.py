@@ -17,7 +17,7 @@ from dragoman.claims import (
     UpdateReservedFor,
 )
 from dragoman.cluster.cluster import Cluster
-from dragoman.controllers.claims.enqueue import EventHandlers, Key
+from dragoman.controllers.claims.enqueue import EventHandlers, ObjectKey
 from dragoman.controllers.claims.gather import IDLE, age
 from dragoman.kube.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, find
 from dragoman.kube.controller import NotLeadingError
@@ -37,7 +37,7 @@ FEATURE_DISABLED = "FeatureDisabled"
 log = logger("dragoman.claims")
 
 
-class Outcome(Enum):
+class ActionOutcome(Enum):
     """The outcome of an action.
 
     Attributes:
@@ -50,7 +50,7 @@ class Outcome(Enum):
 
 
 @dataclass
-class Applier:
+class ClaimApplier:
     """The one place that writes.
 
     Attributes:
@@ -65,7 +65,7 @@ class Applier:
     _admin_access_kept: float = float("-inf")
     _admin_access_dropped: tuple[float, int] = (float("-inf"), 0)
 
-    async def apply(self, action: Action) -> Outcome:
+    async def apply(self, action: Action) -> ActionOutcome:
         """Send the request of an action; raise ApiError where an immediate retry cannot help."""
         name = type(action).__name__
         if not self.may_write():
@@ -79,7 +79,7 @@ class Applier:
         metrics.action_done(name, action.reason.value, outcome.value)
         return outcome
 
-    async def _send(self, action: Action) -> Outcome:
+    async def _send(self, action: Action) -> ActionOutcome:
         match action:
             case CreateClaim():
                 return await self._create(action)
@@ -92,7 +92,7 @@ class Applier:
             case _:
                 assert_never(action)
 
-    async def _create(self, action: CreateClaim) -> Outcome:
+    async def _create(self, action: CreateClaim) -> ActionOutcome:
         path = self.cluster.served.claims.path(action.namespace)
         document = action.document(self.cluster.served.claims.api_version)
         admin_access, for_pod = action.template.admin_access, action.owner.is_pod
@@ -106,10 +106,10 @@ class Applier:
             if error.code != 409 or error.reason != "AlreadyExists":
                 raise
             await self.cluster.claims.refresh(action.namespace, action.name)
-            return Outcome.STALE
+            return ActionOutcome.STALE
         metrics.claim_created("success", admin_access=admin_access, for_pod=for_pod)
         kind: Literal["pod", "podgroup"] = "pod" if for_pod else "podgroup"
-        by = Key(kind, action.namespace, action.owner.name)
+        by = ObjectKey(kind, action.namespace, action.owner.name)
         self.handlers.store(self.cluster.claims, self.cluster.claims.parse(created), by)
         log.info(
             "Created ResourceClaim",
@@ -119,7 +119,7 @@ class Applier:
             entry=action.entry,
             reason=action.reason.value,
         )
-        return Outcome.DONE
+        return ActionOutcome.DONE
 
     async def _check_admin_access(self, path: str, document: dict[str, Any]) -> None:
         """Raise ApiError where the API server would drop `adminAccess` in silence.
@@ -145,7 +145,7 @@ class Applier:
             "the feature gate DRAAdminAccess",
         )
 
-    async def _publish(self, action: PublishClaims) -> Outcome:
+    async def _publish(self, action: PublishClaims) -> ActionOutcome:
         holder = action.holder
         resource = PODS if holder.is_pod else self.cluster.served.groups
         assert resource is not None
@@ -160,11 +160,11 @@ class Applier:
             if error.code == 404 or (error.code in {409, 422} and error.blames("metadata.uid")):
                 # Deleted or replaced; the watch reports the new object.
                 self._forget_holder(action)
-                return Outcome.STALE
+                return ActionOutcome.STALE
             raise
         if holder.is_pod:
             pod = self.cluster.pods.parse(written)
-            key = Key("pod", action.namespace, holder.name)
+            key = ObjectKey("pod", action.namespace, holder.name)
             self.handlers.store(self.cluster.pods, pod, key)
             metrics.PUBLISHED.observe(age(pod.metadata.created))
         elif self.cluster.groups is not None:
@@ -177,11 +177,11 @@ class Applier:
             claims=sorted(action.published.values()),
             reason=action.reason.value,
         )
-        return Outcome.DONE
+        return ActionOutcome.DONE
 
     async def _update_claim(
         self, action: UpdateReservedFor | RemoveFinalizer | RecordDepartures
-    ) -> Outcome:
+    ) -> ActionOutcome:
         claim = action.claim
         fields: dict[str, int] = {}
         if isinstance(action, RemoveFinalizer):
@@ -193,14 +193,14 @@ class Applier:
             message = "Deallocated ResourceClaim" if action.deallocate else "Updated reservedFor"
             fields = {"before": len(claim.consumers), "after": len(action.consumers)}
         done = await self._patch_claim(claim, subresource, action.document())
-        if done is Outcome.DONE:
+        if done is ActionOutcome.DONE:
             place = {"namespace": claim.metadata.namespace, "name": claim.metadata.name}
             log.info(message, **place, **fields, reason=action.reason.value)
         return done
 
     async def _patch_claim(
         self, claim: Claim, subresource: str, patch: dict[str, object]
-    ) -> Outcome:
+    ) -> ActionOutcome:
         namespace, name = claim.metadata.namespace, claim.metadata.name
         path = self.cluster.served.claims.path(namespace, name, subresource)
         try:
@@ -209,7 +209,7 @@ class Applier:
         except ApiError as error:
             if error.code in {404, 409} or (error.code == 422 and error.blames("metadata.uid")):
                 await self.cluster.claims.refresh(namespace, name)
-                return Outcome.STALE
+                return ActionOutcome.STALE
             raise
         if claim.allocated and not written.allocated:
             # Our own release: the scheduler cannot be about to allocate this version.
@@ -219,10 +219,10 @@ class Applier:
             # The last finalizer was removed: the server deleted the claim in the same step.
             self.cluster.claims.deleted(written)
         else:
-            self.handlers.store(self.cluster.claims, written, Key("claim", namespace, name))
-        return Outcome.DONE
+            self.handlers.store(self.cluster.claims, written, ObjectKey("claim", namespace, name))
+        return ActionOutcome.DONE
 
-    async def _delete(self, action: DeleteClaim) -> Outcome:
+    async def _delete(self, action: DeleteClaim) -> ActionOutcome:
         metadata = action.claim.metadata
         path = self.cluster.served.claims.path(metadata.namespace, metadata.name)
         try:
@@ -230,7 +230,7 @@ class Applier:
         except ApiError as error:
             if error.code in {404, 409}:
                 await self.cluster.claims.refresh(metadata.namespace, metadata.name)
-                return Outcome.STALE
+                return ActionOutcome.STALE
             raise
         if answer.get("kind") == "ResourceClaim" and answer["metadata"].get("finalizers"):
             self.cluster.claims.changed(self.cluster.claims.parse(answer))
@@ -242,7 +242,7 @@ class Applier:
             name=metadata.name,
             reason=action.reason.value,
         )
-        return Outcome.DONE
+        return ActionOutcome.DONE
 
     async def _exists(self, resource: Resource, action: PublishClaims) -> bool:
         """Whether the holder exists after all: a deleted one is never reconciled again."""

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 from dragoman.claims.mode import Activity
 from dragoman.cluster.cluster import Cluster
-from dragoman.controllers.claims.applier import Applier
-from dragoman.controllers.claims.enqueue import LANES, EventHandlers, Key, lane
+from dragoman.controllers.claims.applier import ClaimApplier
+from dragoman.controllers.claims.enqueue import LANES, EventHandlers, ObjectKey, lane
 from dragoman.controllers.claims.events import ClaimEvents
 from dragoman.controllers.claims.mode import ClaimMode
 from dragoman.controllers.claims.othercontroller import OtherController
-from dragoman.controllers.claims.reconciler import Reconciler
+from dragoman.controllers.claims.reconciler import ClaimReconciler
 from dragoman.controllers.claims.saferelease import SafeReleaseOptions, SafeReleaser
 from dragoman.kube.controller import Controller
 from dragoman.kube.events import EventRecorder
@@ -52,7 +52,7 @@ class ClaimController:
     ) -> None:
         state = self.state = cluster.state
         self._cluster = cluster
-        self.queue: WorkQueue[Key] = WorkQueue(
+        self.queue: WorkQueue[ObjectKey] = WorkQueue(
             "claims", lane, namespace=lambda key: key.namespace, share=max(1, workers // 2)
         )
         events = ClaimEvents(state, cluster.served, recorder, may_write)
@@ -64,11 +64,11 @@ class ClaimController:
             self.safe = SafeReleaser(
                 cluster, self._handlers, events.unsafe, safe_release, may_write
             )
-        reconciler = Reconciler(
+        reconciler = ClaimReconciler(
             cluster,
             self.queue,
             mode=mode,
-            applier=Applier(cluster, self._handlers, may_write),
+            applier=ClaimApplier(cluster, self._handlers, may_write),
             events=events,
             safe=self.safe,
         )
@@ -80,7 +80,7 @@ class ClaimController:
             lanes=LANES,
             workers=workers,
             resync=resync,
-            describe=Key._asdict,
+            describe=ObjectKey._asdict,
         )
 
     async def observe(self) -> None:

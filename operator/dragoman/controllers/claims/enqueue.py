@@ -13,7 +13,7 @@ from dragoman.kube.workqueue import WorkQueue
 from dragoman.model import Claim, Pod, PodGroup, Template
 
 
-class Key(NamedTuple):
+class ObjectKey(NamedTuple):
     """The object that a worker reconciles."""
 
     kind: Literal["pod", "podgroup", "claim"]
@@ -24,7 +24,7 @@ class Key(NamedTuple):
 LANES = ("create", "release")
 
 
-def lane(key: Key) -> str:
+def lane(key: ObjectKey) -> str:
     """Return the lane of a key: creation and release of claims have their own workers."""
     return "release" if key.kind == "claim" else "create"
 
@@ -41,10 +41,10 @@ class EventHandlers:
     """
 
     state: ClusterState
-    queue: WorkQueue[Key]
+    queue: WorkQueue[ObjectKey]
     other: OtherController
     pods_with_claims: Counter[str] = field(default_factory=Counter)
-    _by: Key | None = None
+    _by: ObjectKey | None = None
     """The key whose worker wrote what is being stored, and plans again anyway."""
 
     def observe(self, cluster: Cluster) -> None:
@@ -55,7 +55,7 @@ class EventHandlers:
         if cluster.groups is not None:
             cluster.groups.observers.append(self._group_changed)
 
-    def store(self, informer: Informer[Fact], written: Fact, by: Key) -> None:
+    def store(self, informer: Informer[Fact], written: Fact, by: ObjectKey) -> None:
         """Store the response to a write.
 
         Args:
@@ -94,7 +94,7 @@ class EventHandlers:
     def _enqueue_claims(self, holder: Pod | PodGroup) -> None:
         """Enqueue all claims that a holder used, or that were created for it."""
         for name in holder.claim_names():
-            self.queue.add(Key("claim", holder.metadata.namespace, name))
+            self.queue.add(ObjectKey("claim", holder.metadata.namespace, name))
         for claim in self.state.claims.find("owner", _place(holder)):
             self.queue.add(_key("claim", claim))
 
@@ -116,7 +116,7 @@ class EventHandlers:
             # A change of consumers need not wake the up to 256 pods that share the claim.
             self._enqueue_holders(new, by)
 
-    def _is_just_made(self, claim: Claim, by: Key | None) -> bool:
+    def _is_just_made(self, claim: Claim, by: ObjectKey | None) -> bool:
         """Whether a pod's worker created the claim, and the pod still needs it."""
         owner = claim.metadata.owner
         if by is None or by.kind != "pod" or owner is None:
@@ -156,12 +156,12 @@ class EventHandlers:
         for claim in self.state.claims:
             self.queue.add(_key("claim", claim))
 
-    def _enqueue_pod(self, pod: Pod, by: Key | None = None) -> None:
+    def _enqueue_pod(self, pod: Pod, by: ObjectKey | None = None) -> None:
         if by is None and not pod.done and not pod.metadata.deleting:
             self.queue.add(_key("pod", pod))
         if pod.done or pod.node_name:
             for name in pod.claim_names():
-                self.queue.add(Key("claim", pod.metadata.namespace, name))
+                self.queue.add(ObjectKey("claim", pod.metadata.namespace, name))
         self._enqueue_unnamed(pod)
 
     def _enqueue_unnamed(self, pod: Pod) -> None:
@@ -174,18 +174,18 @@ class EventHandlers:
     def _enqueue_group(self, group: PodGroup) -> None:
         self.queue.add(_key("podgroup", group))
         for name in group.claim_names():
-            self.queue.add(Key("claim", group.metadata.namespace, name))
+            self.queue.add(ObjectKey("claim", group.metadata.namespace, name))
         for pod in self.state.pods.find("group", (group.metadata.namespace, group.metadata.name)):
             self._enqueue_pod(pod)
 
-    def _enqueue_holders(self, claim: Claim, by: Key | None = None) -> None:
+    def _enqueue_holders(self, claim: Claim, by: ObjectKey | None = None) -> None:
         namespace, name = claim.metadata.namespace, claim.metadata.name
         keys = {_key("pod", pod) for pod in self.state.pods.find("claim", (namespace, name))}
         for group in self.state.groups.find("claim", (namespace, name)):
             keys.add(_key("podgroup", group))
         owner = claim.metadata.owner
         if owner is not None and (owner.is_pod or owner.is_pod_group):
-            keys.add(Key("pod" if owner.is_pod else "podgroup", namespace, owner.name))
+            keys.add(ObjectKey("pod" if owner.is_pod else "podgroup", namespace, owner.name))
         for key in keys:
             if key != by:
                 self.queue.add(key)
@@ -205,8 +205,8 @@ def _identity(claim: Claim) -> tuple[object, ...]:
     return (claim.metadata.uid, claim.metadata.owner, claim.metadata.deleting, claim.entry)
 
 
-def _key(kind: Literal["pod", "podgroup", "claim"], found: Pod | PodGroup | Claim) -> Key:
-    return Key(kind, found.metadata.namespace, found.metadata.name)
+def _key(kind: Literal["pod", "podgroup", "claim"], found: Pod | PodGroup | Claim) -> ObjectKey:
+    return ObjectKey(kind, found.metadata.namespace, found.metadata.name)
 
 
 def _place(holder: Pod | PodGroup) -> tuple[str, str]:

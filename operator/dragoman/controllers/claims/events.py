@@ -3,21 +3,21 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dragoman.claims import CreateClaim, Pending, Reason
+from dragoman.claims import ClaimReason, CreateClaim, Pending
 from dragoman.cluster.state import ClusterState
 from dragoman.controllers.claims.applier import FEATURE_DISABLED
-from dragoman.controllers.claims.enqueue import Key
-from dragoman.controllers.claims.othercontroller import Fault
+from dragoman.controllers.claims.enqueue import ObjectKey
+from dragoman.controllers.claims.othercontroller import ControllerFault
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.model import Claim, Pod, PodGroup
 
 EVENT_REASONS = {
-    Reason.CLAIM_MISSING: "ResourceClaimNotFound",
-    Reason.CLAIM_FOREIGN: "ForeignResourceClaim",
-    Reason.RESERVATIONS_FULL: "ReservedForFull",
-    Reason.CONTAINERS_NOT_ENDED: "ContainersNotEnded",
+    ClaimReason.CLAIM_MISSING: "ResourceClaimNotFound",
+    ClaimReason.CLAIM_FOREIGN: "ForeignResourceClaim",
+    ClaimReason.RESERVATIONS_FULL: "ReservedForFull",
+    ClaimReason.CONTAINERS_NOT_ENDED: "ContainersNotEnded",
 }
 """Reasons in Events where they are not the stock controller's FailedResourceClaimCreation."""
 
@@ -38,14 +38,14 @@ class ClaimEvents:
     recorder: EventRecorder
     may_write: Callable[[], bool]
 
-    def pending(self, key: Key, pending: Sequence[Pending]) -> None:
+    def pending(self, key: ObjectKey, pending: Sequence[Pending]) -> None:
         """Report what a user must provide before a key can be settled."""
         for wait in pending:
             if wait.report:
-                reason = EVENT_REASONS.get(wait.reason, Reason.CREATION_FAILED.value)
+                reason = EVENT_REASONS.get(wait.reason, ClaimReason.CREATION_FAILED.value)
                 self._warn(key, reason, wait.message, wait.subject)
 
-    def refusal(self, key: Key, creation: CreateClaim, error: ApiError) -> None:
+    def refusal(self, key: ObjectKey, creation: CreateClaim, error: ApiError) -> None:
         """Report rejections that a user can fix; other failures are only retried."""
         if error.code not in {400, 403, 422} or error.has_cause("NamespaceTerminating"):
             return
@@ -54,9 +54,9 @@ class ClaimEvents:
         if error.reason == FEATURE_DISABLED:
             what = str(error)
         message = f"{kind} {creation.entry}: {what}"
-        self._warn(key, Reason.CREATION_FAILED.value, message, creation.entry)
+        self._warn(key, ClaimReason.CREATION_FAILED.value, message, creation.entry)
 
-    def fault(self, fault: Fault, pod: Pod, note: str) -> None:
+    def fault(self, fault: ControllerFault, pod: Pod, note: str) -> None:
         """Report a fault of another controller."""
         if not self.may_write():
             return  # the leader observes it as well, and one Event is enough
@@ -66,10 +66,10 @@ class ClaimEvents:
         """Report that devices may be given to a pod while containers of another one run."""
         if not self.may_write():
             return  # the leader saw the pod leave as well
-        key = Key("claim", claim.metadata.namespace, claim.metadata.name)
-        self._warn(key, Reason.CONTAINERS_NOT_ENDED.value, note, "")
+        key = ObjectKey("claim", claim.metadata.namespace, claim.metadata.name)
+        self._warn(key, ClaimReason.CONTAINERS_NOT_ENDED.value, note, "")
 
-    def regarding(self, key: Key) -> ObjectReference | None:
+    def regarding(self, key: ObjectKey) -> ObjectReference | None:
         """Return a reference to the object of a key, None where it is not stored."""
         found = self.state.get(*key)
         if isinstance(found, Claim):
@@ -78,7 +78,7 @@ class ClaimEvents:
             return ObjectReference(version, "ResourceClaim", *place, found.metadata.uid)
         return None if found is None else _reference(found)
 
-    def _warn(self, key: Key, reason: str, note: str, subject: str) -> None:
+    def _warn(self, key: ObjectKey, reason: str, note: str, subject: str) -> None:
         regarding = self.regarding(key)
         if regarding is not None:
             action = "Reserving" if key.kind == "claim" else "CreatingResourceClaim"

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
-from dragoman.claims import ClaimFacts, HolderFacts, Plan, plan_claim, plan_group, plan_pod
+from dragoman.claims import ClaimFacts, ClaimPlan, HolderFacts, plan_claim, plan_group, plan_pod
 from dragoman.cluster.state import ClusterState
-from dragoman.controllers.claims.enqueue import Key
+from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.controllers.claims.livereads import LiveReads
 from dragoman.controllers.claims.saferelease import SafeReleaser
 from dragoman.model import Claim, Pod, PodGroup
@@ -26,7 +26,7 @@ class Gatherer:
         self._state = state
         self._safe = safe
 
-    def plan(self, key: Key, live: LiveReads) -> Plan | None:
+    def plan(self, key: ObjectKey, live: LiveReads) -> ClaimPlan | None:
         """Return the plan of a key, or None where its object is not stored."""
         found = self._state.get(*key)
         if found is None or isinstance(found, Claim):
@@ -37,7 +37,7 @@ class Gatherer:
         plan = plan_pod if isinstance(found, Pod) else plan_group
         return plan(self._holder_facts(found, live))
 
-    def need(self, key: Key) -> tuple[str, str]:
+    def need(self, key: ObjectKey) -> tuple[str, str]:
         """Return the UID of a key's object, and since when it is needed as an API timestamp.
 
         A pod needs its claims since its creation; a claim's release is needed since it was seen,

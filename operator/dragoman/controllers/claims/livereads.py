@@ -8,7 +8,7 @@ from typing import Any
 
 from dragoman.claims import WATCH_LAG, Found, LiveRead
 from dragoman.cluster.cluster import Cluster
-from dragoman.controllers.claims.enqueue import Key
+from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
 from dragoman.kube.singleflight import SingleFlight
@@ -67,15 +67,15 @@ class LiveReader:
         }
         self._templates = SingleFlight(self._read)
         self._namespaces = SingleFlight(cluster.claims.refresh_namespace)
-        self._missed: OrderedDict[tuple[Key, LiveRead], float] = OrderedDict()
+        self._missed: OrderedDict[tuple[ObjectKey, LiveRead], float] = OrderedDict()
         self._slots = asyncio.Semaphore(CONCURRENT_READS)
 
-    async def read(self, key: Key, reads: Sequence[LiveRead], live: LiveReads) -> None:
+    async def read(self, key: ObjectKey, reads: Sequence[LiveRead], live: LiveReads) -> None:
         """Put results into `live`; a read that fails delays no other."""
         for start in range(0, len(reads), READS_OF_A_KEY):
             await self._read_some(key, reads[start : start + READS_OF_A_KEY], live)
 
-    async def _read_some(self, key: Key, reads: Sequence[LiveRead], live: LiveReads) -> None:
+    async def _read_some(self, key: ObjectKey, reads: Sequence[LiveRead], live: LiveReads) -> None:
         results = await asyncio.gather(
             *(self._result(key, read) for read in reads), return_exceptions=True
         )
@@ -87,7 +87,7 @@ class LiveReader:
             else:
                 live.live[read] = result
 
-    async def refresh(self, key: Key) -> None:
+    async def refresh(self, key: ObjectKey) -> None:
         """Read the object of a key and, where it may own claims, the claims of its namespace.
 
         The stores then hold what the server had, before dragoman acts in place of another
@@ -100,7 +100,7 @@ class LiveReader:
             reads.append(self._namespaces.do(key.namespace))
         await asyncio.gather(*reads)
 
-    async def _result(self, key: Key, read: LiveRead) -> Found:
+    async def _result(self, key: ObjectKey, read: LiveRead) -> Found:
         if read.resource != "resourceclaimtemplates":
             return await self._read(read)
         clock = asyncio.get_running_loop().time

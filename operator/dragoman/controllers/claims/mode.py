@@ -6,7 +6,7 @@ from itertools import islice, takewhile
 
 from dragoman import metrics
 from dragoman.claims.mode import SEVERAL_NAMESPACES, Activity, Excuses, Mode, ModeState, due_at
-from dragoman.controllers.claims.enqueue import Key
+from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.controllers.process import Process
 from dragoman.kube import timestamps
 from dragoman.kube.recent import Recent
@@ -54,7 +54,7 @@ class ClaimMode:
         self._state = ModeState(mode, clock())
         self._active: Recent[str, float] = Recent(NAMESPACES_LIMIT)
         self._excuses: Recent[str, Excuses] = Recent(NAMESPACES_LIMIT)
-        self._needs: Recent[Key, tuple[str, float, str]] = Recent(NEEDS_LIMIT)
+        self._needs: Recent[ObjectKey, tuple[str, float, str]] = Recent(NEEDS_LIMIT)
         self._report()
 
     @property
@@ -114,7 +114,7 @@ class ClaimMode:
             self._change(state, "no other controller is active")
         return self._state.mode is not before
 
-    def delay(self, key: Key, uid: str = "", created: str = "") -> float:
+    def delay(self, key: ObjectKey, uid: str = "", created: str = "") -> float:
         """Return the seconds until a need of an object is overdue; 0 when it is, or in `own`.
 
         A need is overdue when the grace has passed since it was first seen, and since another
@@ -135,7 +135,7 @@ class ClaimMode:
         excused = self._excuses.get(key.namespace, Excuses()).for_need(since)
         return max(0.0, due_at(needed, excused, self.grace) - now)
 
-    def settled(self, key: Key) -> None:
+    def settled(self, key: ObjectKey) -> None:
         """Drop the need of an object that needs nothing any more."""
         self._needs.pop(key, None)
 

@@ -17,7 +17,7 @@ REMEMBERED = 1000
 """How many namespaces, and how many pods, are remembered."""
 
 
-class Fault(StrEnum):
+class ControllerFault(StrEnum):
     """Known faults of the stock controller (explained in docs/reasons.md)."""
 
     FLAPPING = "ClaimStatusFlapping"
@@ -25,7 +25,7 @@ class Fault(StrEnum):
     DUPLICATE = "DuplicateClaim"
 
 
-Report = Callable[[Fault, Pod, str], None]
+Report = Callable[[ControllerFault, Pod, str], None]
 """Called with a fault, the pod that it concerns, and a sentence."""
 ActivitySeen = Callable[[Activity], None]
 
@@ -89,7 +89,7 @@ class OtherController:
         self._seen(pod)
         if pod.done:
             note = f'resource claim "{metadata.name}" was made for the pod after it had finished'
-            self._tell(Fault.FINISHED, pod, note)
+            self._tell(ControllerFault.FINISHED, pod, note)
         self._check_duplicate(claim, pod)
 
     def _seen(self, pod: Pod, *, flapping: bool = False) -> None:
@@ -109,7 +109,7 @@ class OtherController:
                 f'entry {claim.entry} has the resource claims "{twins[0]}" and '
                 f'"{claim.metadata.name}": two controllers made one each'
             )
-            self._tell(Fault.DUPLICATE, pod, note)
+            self._tell(ControllerFault.DUPLICATE, pod, note)
 
     def _check_flapping(self, known: Pod, pod: Pod) -> None:
         claims = self.state.claims.namespace(pod.metadata.namespace)
@@ -122,12 +122,12 @@ class OtherController:
                 continue
             if self._flaps(uid):
                 note = f"another controller keeps removing valid claims from the status: {entry}"
-                self._tell(Fault.FLAPPING, pod, note)
+                self._tell(ControllerFault.FLAPPING, pod, note)
             self._lost[uid] = time.monotonic()
 
     def _flaps(self, uid: str) -> bool:
         return time.monotonic() - self._lost.get(uid, float("-inf")) < FLAP_WINDOW
 
-    def _tell(self, fault: Fault, pod: Pod, note: str) -> None:
+    def _tell(self, fault: ControllerFault, pod: Pod, note: str) -> None:
         metrics.FAULTS.labels(fault.value).inc()
         self.report(fault, pod, note)

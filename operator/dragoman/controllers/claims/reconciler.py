@@ -7,17 +7,17 @@ from collections.abc import Sequence
 
 from dragoman.claims import (
     Action,
+    ClaimPlan,
+    ClaimReason,
     CreateClaim,
-    Plan,
     PublishClaims,
-    Reason,
     RecordDepartures,
     UpdateReservedFor,
 )
 from dragoman.claims.mode import Mode
 from dragoman.cluster.cluster import Cluster
-from dragoman.controllers.claims.applier import Applier, Outcome
-from dragoman.controllers.claims.enqueue import Key
+from dragoman.controllers.claims.applier import ActionOutcome, ClaimApplier
+from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.controllers.claims.events import ClaimEvents
 from dragoman.controllers.claims.gather import Gatherer
 from dragoman.controllers.claims.livereads import LiveReader, LiveReads
@@ -39,7 +39,7 @@ PASSES = 16
 """Plans of one key in a row before it is requeued with back-off."""
 
 
-class Reconciler:
+class ClaimReconciler:
     """Reconciles keys; workers never have one key twice.
 
     Args:
@@ -54,10 +54,10 @@ class Reconciler:
     def __init__(  # noqa: PLR0913 — one argument per collaborator
         self,
         cluster: Cluster,
-        queue: WorkQueue[Key],
+        queue: WorkQueue[ObjectKey],
         *,
         mode: ClaimMode,
-        applier: Applier,
+        applier: ClaimApplier,
         events: ClaimEvents,
         safe: SafeReleaser | None = None,
     ) -> None:
@@ -69,14 +69,14 @@ class Reconciler:
         self._gatherer = Gatherer(cluster.state, safe)
         self._reader = LiveReader(cluster)
 
-    async def reconcile(self, key: Key) -> None:
+    async def reconcile(self, key: ObjectKey) -> None:
         """Apply plans until one is empty; raise ApiError where the key must be retried."""
         live = LiveReads()
         if await self._settle(key, live):
             live.check()
             self._queue.forget(key)
 
-    async def _settle(self, key: Key, live: LiveReads) -> bool:
+    async def _settle(self, key: ObjectKey, live: LiveReads) -> bool:
         """Apply plans; return whether one was empty, or waits, within PASSES."""
         fresh = self._mode.of(key.namespace) is Mode.OWN
         for _ in range(PASSES):
@@ -100,7 +100,7 @@ class Reconciler:
             if not plan.actions:
                 self._requeue_pending(key, plan)
                 return True
-            if await self._apply(key, plan.actions) is Outcome.STALE:
+            if await self._apply(key, plan.actions) is ActionOutcome.STALE:
                 live.clear()
             elif _frees_devices(plan) or len(_creations(plan.actions)) > CREATIONS:
                 # Others come first: the rest of this claim, or of this pod's claims, can wait.
@@ -112,7 +112,7 @@ class Reconciler:
         self._queue.retry(key, longest=LONGEST_RETRY)
         return False
 
-    def _is_early(self, key: Key, plan: Plan) -> bool:
+    def _is_early(self, key: ObjectKey, plan: ClaimPlan) -> bool:
         """Whether another controller still has its grace; the key is then enqueued for its end."""
         if self._mode.of(key.namespace) is Mode.OWN:
             return False
@@ -125,17 +125,17 @@ class Reconciler:
             namespace=key.namespace,
             name=key.name,
             seconds=round(delay, 3),
-            reason=Reason.NOT_OVERDUE.value,
+            reason=ClaimReason.NOT_OVERDUE.value,
         )
         self._queue.add_after(key, min(delay, _due_after(plan)))
         return True
 
-    def _requeue_pending(self, key: Key, plan: Plan) -> None:
+    def _requeue_pending(self, key: ObjectKey, plan: ClaimPlan) -> None:
         delay = _due_after(plan)
         if delay < math.inf:
             self._queue.add_after(key, delay)
 
-    async def _apply(self, key: Key, actions: Sequence[Action]) -> Outcome:
+    async def _apply(self, key: ObjectKey, actions: Sequence[Action]) -> ActionOutcome:
         """Send independent creations at the same time, then the other actions in order.
 
         A status names only claims that exist: an entry whose creation failed is left out of the
@@ -146,7 +146,7 @@ class Reconciler:
         if len(planned) > CREATIONS:
             creations = random.sample(planned, CREATIONS)
         results = await self._create(creations)
-        outcome = Outcome.STALE if Outcome.STALE in results else Outcome.DONE
+        outcome = ActionOutcome.STALE if ActionOutcome.STALE in results else ActionOutcome.DONE
         done = self._note_creations(key, creations, results)
         missing = {creation.name for creation in planned} - done
         for action in actions:
@@ -158,8 +158,8 @@ class Reconciler:
                     # While all goes well, one publication in the end suffices.
                     if not ready.published or len(planned) > len(creations) == len(done):
                         continue
-                    if await self._applier.apply(ready) is Outcome.STALE:
-                        outcome = Outcome.STALE
+                    if await self._applier.apply(ready) is ActionOutcome.STALE:
+                        outcome = ActionOutcome.STALE
                 case RecordDepartures():
                     outcome = await self._record(key, action)
                 case _:
@@ -169,7 +169,7 @@ class Reconciler:
                 raise result
         return outcome
 
-    async def _record(self, key: Key, action: RecordDepartures) -> Outcome:
+    async def _record(self, key: ObjectKey, action: RecordDepartures) -> ActionOutcome:
         """Write a record; where the API server refuses it, plan again without."""
         try:
             return await self._applier.apply(action)
@@ -177,9 +177,11 @@ class Reconciler:
             if self._safe is None or error.code not in REFUSED:
                 raise
             self._safe.record_refused(key, str(error))
-            return Outcome.STALE
+            return ActionOutcome.STALE
 
-    async def _create(self, creations: Sequence[CreateClaim]) -> list[Outcome | BaseException]:
+    async def _create(
+        self, creations: Sequence[CreateClaim]
+    ) -> list[ActionOutcome | BaseException]:
         if len(creations) != 1:
             return await asyncio.gather(
                 *(self._applier.apply(creation) for creation in creations), return_exceptions=True
@@ -190,14 +192,14 @@ class Reconciler:
             return [error]
 
     def _note_creations(
-        self, key: Key, creations: Sequence[CreateClaim], results: Sequence[object]
+        self, key: ObjectKey, creations: Sequence[CreateClaim], results: Sequence[object]
     ) -> set[str]:
         """Report refusals, and return the names of the claims that were created."""
         done = set()
         for creation, result in zip(creations, results, strict=True):
             if isinstance(result, ApiError):
                 self._events.refusal(key, creation, result)
-            elif result is Outcome.DONE:
+            elif result is ActionOutcome.DONE:
                 self._mode.made_claim()
                 done.add(creation.name)
         return done
@@ -207,12 +209,12 @@ def _creations(actions: Sequence[Action]) -> list[CreateClaim]:
     return [action for action in actions if isinstance(action, CreateClaim)]
 
 
-def _due_after(plan: Plan) -> float:
+def _due_after(plan: ClaimPlan) -> float:
     """Return the seconds until something pending is due; infinite where only events help."""
     return min((wait.after for wait in plan.pending if wait.after is not None), default=math.inf)
 
 
-def _frees_devices(plan: Plan) -> bool:
+def _frees_devices(plan: ClaimPlan) -> bool:
     return any(
         isinstance(action, UpdateReservedFor) and action.deallocate for action in plan.actions
     )

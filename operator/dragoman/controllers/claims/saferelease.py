@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dragoman import metrics
-from dragoman.claims import Plan, Reason
+from dragoman.claims import ClaimPlan, ClaimReason
 from dragoman.claims.heartbeat import LEASE_DURATION, Alive, Heartbeat
 from dragoman.claims.saferelease import MARGIN, Left, SafeRelease
 from dragoman.cluster.cluster import Cluster
-from dragoman.controllers.claims.enqueue import EventHandlers, Key
+from dragoman.controllers.claims.enqueue import EventHandlers, ObjectKey
 from dragoman.kube.client import find, items
 from dragoman.kube.errors import ApiError
 from dragoman.kube.recent import Recent
@@ -80,11 +80,11 @@ class SafeReleaser:
 
     def __post_init__(self) -> None:
         """Observe pods that leave."""
-        self.left: dict[Key, tuple[Left, ...]] = {}
+        self.left: dict[ObjectKey, tuple[Left, ...]] = {}
         self._ended: Recent[str, None] = Recent(DELETED_LIMIT)
         self._seen: Recent[str, Departure] = Recent(DELETED_LIMIT)
         self._missed: Recent[str, Departure] = Recent(DELETED_LIMIT)
-        self._unrecorded: Recent[Key, tuple[str, float]] = Recent(DELETED_LIMIT)
+        self._unrecorded: Recent[ObjectKey, tuple[str, float]] = Recent(DELETED_LIMIT)
         self._ready_again: dict[str, float] = {}
         self._heartbeats: dict[str, Heartbeat] = {}
         self._store = self.cluster.nodes.store
@@ -140,7 +140,7 @@ class SafeReleaser:
             unrecorded=self._why_unrecorded(claim),
         )
 
-    def planned(self, key: Key, plan: Plan | None) -> None:
+    def planned(self, key: ObjectKey, plan: ClaimPlan | None) -> None:
         """Note the consumers that a plan waits for."""
         if plan is None or not plan.left:
             # The write that releases it may fail; until it is done, kubelets are looked at.
@@ -155,7 +155,7 @@ class SafeReleaser:
             if before is None or one.departure.node or not before.node:
                 known[one.consumer.uid] = one.departure
 
-    def record_refused(self, key: Key, why: str) -> None:
+    def record_refused(self, key: ObjectKey, why: str) -> None:
         """Go on without the record of a claim: this process remembers how its pods left."""
         self._unrecorded[key] = (why, self.clock())
 
@@ -263,7 +263,7 @@ class SafeReleaser:
             namespace=pod.metadata.namespace,
             name=pod.metadata.name,
             node=departure.node,
-            reason=Reason.CONTAINERS_NOT_ENDED.value,
+            reason=ClaimReason.CONTAINERS_NOT_ENDED.value,
         )
         if not self.options.holds:
             self._report(pod, departure)
@@ -276,8 +276,8 @@ class SafeReleaser:
                 self.report(claim, _note(namespace, departure))
 
 
-def _key(claim: Claim) -> Key:
-    return Key("claim", claim.metadata.namespace, claim.metadata.name)
+def _key(claim: Claim) -> ObjectKey:
+    return ObjectKey("claim", claim.metadata.namespace, claim.metadata.name)
 
 
 def _note(namespace: str, departure: Departure) -> str:

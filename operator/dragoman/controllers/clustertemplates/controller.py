@@ -38,7 +38,7 @@ WEBHOOK = ' webhook "'
 log = logger("dragoman.clustertemplates")
 
 
-class Key(NamedTuple):
+class TemplateKey(NamedTuple):
     """What a worker reconciles: one copy, or all copies or the status of an object.
 
     Attributes:
@@ -82,7 +82,7 @@ class ClusterTemplateController:
         self._refusals: dict[str, dict[str, str]] = {}
         self._may_write = may_write
         self._recorder = recorder
-        self.queue: WorkQueue[Key] = WorkQueue(
+        self.queue: WorkQueue[TemplateKey] = WorkQueue(
             "clustertemplates",
             lambda key: COPY if key.task == "copy" else OBJECT,
             namespace=lambda key: key.namespace,
@@ -101,7 +101,7 @@ class ClusterTemplateController:
             lanes=(COPY, OBJECT),
             workers=workers,
             resync=resync,
-            describe=Key._asdict,
+            describe=TemplateKey._asdict,
         )
 
     async def run(self) -> None:
@@ -119,7 +119,7 @@ class ClusterTemplateController:
         for template in self._templates.store:
             self._template_changed(None, template)
 
-    async def reconcile(self, key: Key) -> None:
+    async def reconcile(self, key: TemplateKey) -> None:
         """Write a copy or a status; raise ApiError where the key must be retried."""
         if not self._may_write():
             # The leader counts the copies; here they would stay as they were.
@@ -134,7 +134,7 @@ class ClusterTemplateController:
                 await self._settle(key)
         self.queue.forget(key)
 
-    async def _settle(self, key: Key) -> None:
+    async def _settle(self, key: TemplateKey) -> None:
         """Bring the copy of one namespace up to date."""
         wanted = self._objects.get("", key.name)
         state, stored = self._state(key.name, key.namespace)
@@ -160,7 +160,7 @@ class ClusterTemplateController:
         else:
             refusals.pop(key.namespace, None)
         finally:
-            self.queue.add_after(Key("status", key.name), STATUS_DELAY)
+            self.queue.add_after(TemplateKey("status", key.name), STATUS_DELAY)
 
     async def _verify(self, wanted: ClusterTemplate, stored: Template) -> None:
         """Replace what has the annotation of a copy, unless a dry run yields the same spec."""
@@ -228,20 +228,20 @@ class ClusterTemplateController:
 
     def _enqueue(self, name: str) -> None:
         """Enqueue an object: the copies that need a write, and its status."""
-        self.queue.add(Key("all", name))
-        self.queue.add_after(Key("status", name), STATUS_DELAY)
+        self.queue.add(TemplateKey("all", name))
+        self.queue.add_after(TemplateKey("status", name), STATUS_DELAY)
 
     async def _enqueue_copies(self, name: str) -> None:
         idle = {CopyState.CURRENT, CopyState.NOTHING, CopyState.CONFLICT, CopyState.LEAVING}
         for namespace, state in (await self._verified_states(name)).items():
             if state not in idle:
-                self.queue.add(Key("copy", name, namespace))
+                self.queue.add(TemplateKey("copy", name, namespace))
 
     def _object_changed(self, old: ClusterTemplate | None, new: ClusterTemplate | None) -> None:
         if old is None or new is None or old.wish != new.wish:
             self._enqueue(_name(old, new))
         else:  # a status, as our own: it must not end the back-off of refused copies
-            self.queue.add_after(Key("status", new.metadata.name), STATUS_DELAY)
+            self.queue.add_after(TemplateKey("status", new.metadata.name), STATUS_DELAY)
 
     def _namespace_changed(self, old: Namespace | None, new: Namespace | None) -> None:
         place = _name(old, new)
@@ -249,7 +249,7 @@ class ClusterTemplateController:
             self._writer.made.forget_namespace(place)
             for name, refusals in self._refusals.items():
                 refusals.pop(place, None)
-                self.queue.add_after(Key("status", name), STATUS_DELAY)
+                self.queue.add_after(TemplateKey("status", name), STATUS_DELAY)
         elif old is None or (old.labels, old.terminating) != (new.labels, new.terminating):
             for one in self._objects:
                 name = one.metadata.name
@@ -258,7 +258,7 @@ class ClusterTemplateController:
                     or (old is not None and one.selects(old))
                     or self._templates.store.get(place, name) is not None
                 ):
-                    self.queue.add(Key("copy", name, place))
+                    self.queue.add(TemplateKey("copy", name, place))
 
     def _template_changed(self, old: Template | None, new: Template | None) -> None:
         """Enqueue a template that is a copy, or has the name of one."""
@@ -266,7 +266,7 @@ class ClusterTemplateController:
         assert template is not None
         metadata = template.metadata
         if is_copy(metadata) or self._objects.get("", metadata.name) is not None:
-            self.queue.add(Key("copy", metadata.name, metadata.namespace))
+            self.queue.add(TemplateKey("copy", metadata.name, metadata.namespace))
 
 
 def _name(old: ClusterTemplate | Namespace | None, new: ClusterTemplate | Namespace | None) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from dragoman import metrics
 from dragoman.controllers.driverconfigschemas.auditor import Auditor
 from dragoman.controllers.driverconfigschemas.schemas import Schemas
-from dragoman.controllers.driverconfigschemas.selection import Selection, without
+from dragoman.controllers.driverconfigschemas.selection import CatalogSelection, without
 from dragoman.driverconfigs.objects.driverconfigschema import API_VERSION, KIND, OFF
 from dragoman.driverconfigs.review import status
 from dragoman.kube.client import APPLY_PATCH, Client
@@ -38,7 +38,7 @@ REASON = "CatalogFaulty"
 log = logger("dragoman.schemas")
 
 
-class Key(NamedTuple):
+class SchemaKey(NamedTuple):
     """What a worker does with which schema; compilation never waits for a write."""
 
     task: Literal["compile", "write"]
@@ -67,7 +67,7 @@ class SchemaController:
         recorder: EventRecorder,
         *,
         audited: Mapping[str, Resource] | None = None,
-        catalog: Selection = Selection(),  # noqa: B008 — frozen
+        catalog: CatalogSelection = CatalogSelection(),  # noqa: B008 — frozen
         leading: Callable[[], bool] = lambda: True,
         resync: float = 600.0,
     ) -> None:
@@ -78,15 +78,15 @@ class SchemaController:
         self._settings = catalog.faults
         self._faults: defaultdict[str, set[str]] = defaultdict(set)
         self._recorder = recorder
-        self.queue: WorkQueue[Key] = WorkQueue("driverconfigschemas", lambda key: key.task)
-        self.schemas = Schemas(client, lambda name: self.queue.add(Key("compile", name)))
+        self.queue: WorkQueue[SchemaKey] = WorkQueue("driverconfigschemas", lambda key: key.task)
+        self.schemas = Schemas(client, lambda name: self.queue.add(SchemaKey("compile", name)))
         self._controller = Controller(
             self.queue,
             self.reconcile,
             self.enqueue_all,
             lanes=("compile", "write"),
             resync=resync,
-            describe=Key._asdict,
+            describe=SchemaKey._asdict,
         )
         self._auditor = (
             None if audited is None else Auditor(client, self.schemas, audited, leading, recorder)
@@ -106,9 +106,9 @@ class SchemaController:
         """Enqueue every schema that is stored, compiled or in the catalog."""
         stored = (one.metadata.name for one in self.schemas.objects)
         for name in {*stored, *self.schemas.registry.objects, *self._catalog}:
-            self.queue.add(Key("compile", name))
+            self.queue.add(SchemaKey("compile", name))
 
-    async def reconcile(self, key: Key) -> None:
+    async def reconcile(self, key: SchemaKey) -> None:
         """Compile a schema, or write its status and the catalog's object of its name."""
         if key.task == "compile":
             await self._compile(key.name)
@@ -128,7 +128,7 @@ class SchemaController:
             if registered.parsed.driver in drivers
         }
         for other in {name, *affected}:
-            self.queue.add(Key("write", other))
+            self.queue.add(SchemaKey("write", other))
         self._count_errors()
 
     def _driver(self, name: str) -> str | None:

@@ -23,7 +23,7 @@ class SelectionError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class UnknownSetting:
     """A setting that is left out, because the catalog does not have it.
 
     Attributes:
@@ -36,7 +36,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class CatalogSelection:
     """The objects to apply.
 
     Attributes:
@@ -45,7 +45,7 @@ class Selection:
     """
 
     documents: tuple[dict[str, Any], ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[UnknownSetting, ...] = ()
 
 
 def select(
@@ -54,7 +54,7 @@ def select(
     modes: Sequence[str] = (),
     variables: Sequence[str] = (),
     releases: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Selection:
+) -> CatalogSelection:
     """Choose objects of the catalog and set what an installation decides.
 
     Args:
@@ -66,7 +66,7 @@ def select(
         releases: the objects for earlier releases, by `DRIVER@RELEASE`.
     """
     known = {document["spec"]["driver"]: copy.deepcopy(dict(document)) for document in documents}
-    faults: list[Fault] = []
+    faults: list[UnknownSetting] = []
     chosen: dict[str, None] = {}
     for name in (each.strip() for each in names.split(",")) if names != NONE else ():
         driver, at, _ = name.partition("@")
@@ -75,10 +75,10 @@ def select(
                 known[driver] = _release(releases or {}, name)
             chosen.update(dict.fromkeys(known if name == ALL else [_of(known, driver)]))
         except SelectionError as error:
-            faults.append(Fault(driver, f"--catalog: {error}"))
+            faults.append(UnknownSetting(driver, f"--catalog: {error}"))
     faults += _set(known, "--catalog-mode", modes, _set_mode)
     faults += _set(known, "--catalog-variable", variables, _set_variable)
-    return Selection(tuple(known[driver] for driver in chosen), tuple(faults))
+    return CatalogSelection(tuple(known[driver] for driver in chosen), tuple(faults))
 
 
 def _set(
@@ -86,12 +86,12 @@ def _set(
     option: str,
     settings: Sequence[str],
     apply: Callable[[Mapping[str, dict[str, Any]], str], None],
-) -> Iterator[Fault]:
+) -> Iterator[UnknownSetting]:
     for setting in settings:
         try:
             apply(known, setting)
         except SelectionError as error:
-            yield Fault(re.split("[:=]", setting)[0], f"{option}: {error}")
+            yield UnknownSetting(re.split("[:=]", setting)[0], f"{option}: {error}")
 
 
 def _release(releases: Mapping[str, Mapping[str, Any]], name: str) -> dict[str, Any]:

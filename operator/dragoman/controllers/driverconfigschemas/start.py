@@ -4,7 +4,12 @@ from yaml import YAMLError
 
 from dragoman.controllers.driverconfigschemas.controller import SchemaController, audited_resources
 from dragoman.controllers.driverconfigschemas.schemas import Schemas
-from dragoman.controllers.driverconfigschemas.selection import NONE, Fault, Selection, select
+from dragoman.controllers.driverconfigschemas.selection import (
+    NONE,
+    CatalogSelection,
+    UnknownSetting,
+    select,
+)
 from dragoman.controllers.process import Process, Run
 from dragoman.driverconfigs import catalog
 from dragoman.kube.discovery import wait_served
@@ -24,7 +29,7 @@ async def start(process: Process) -> Run:
         process.client,
         process.recorder,
         audited=audited_resources(stored.served.claims) if stored is not None else None,
-        catalog=_selection(settings) if stored is not None else Selection(),
+        catalog=_selection(settings) if stored is not None else CatalogSelection(),
         leading=process.leading,
         resync=settings.resync,
     )
@@ -39,14 +44,14 @@ async def _watch_when_served(process: Process, schemas: Schemas) -> None:
     process.manager.watch(schemas.informer)
 
 
-def _selection(settings: Settings) -> Selection:
+def _selection(settings: Settings) -> CatalogSelection:
     """Read and choose the catalog's objects; an unreadable catalog is a fault as well."""
     if settings.catalog == NONE:
-        return Selection()
+        return CatalogSelection()
     try:
         documents, releases = catalog.schemas(), catalog.releases()
     except (OSError, TypeError, ValueError, YAMLError) as error:
-        return Selection((), (Fault("", f"the catalog is unreadable: {error}"),))
+        return CatalogSelection((), (UnknownSetting("", f"the catalog is unreadable: {error}"),))
     return select(
         documents,
         settings.catalog,

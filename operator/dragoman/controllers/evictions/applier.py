@@ -27,7 +27,7 @@ CONDITION: Final = {
 log = logger("dragoman.evictions")
 
 
-class Outcome(StrEnum):
+class EvictionOutcome(StrEnum):
     """The outcome of an eviction."""
 
     EVICTED = "evicted"
@@ -36,7 +36,7 @@ class Outcome(StrEnum):
     FINISHED = "finished"
 
 
-class Applier:
+class EvictionApplier:
     """The one place that writes.
 
     Args:
@@ -52,7 +52,7 @@ class Applier:
         self._recorder = recorder
         self._may_write = may_write
 
-    async def evict(self, namespace: str, name: str, uid: str) -> Outcome:
+    async def evict(self, namespace: str, name: str, uid: str) -> EvictionOutcome:
         """Mark a pod for deletion, and delete it.
 
         Returns:
@@ -65,12 +65,12 @@ class Applier:
         path = PODS.path(namespace, name)
         found = await find(self._client, path)
         if found is None or found["metadata"]["uid"] != uid:
-            return Outcome.GONE
+            return EvictionOutcome.GONE
         if found["metadata"].get("deletionTimestamp") is not None:
-            return Outcome.DELETING
+            return EvictionOutcome.DELETING
         status = found.get("status") or {}
         if status.get("phase") in TERMINAL_PHASES:
-            return Outcome.FINISHED
+            return EvictionOutcome.FINISHED
         self._check_leading()
         if not _is_marked(status):
             await self._mark(path, uid)
@@ -79,7 +79,7 @@ class Applier:
         self._check_leading()
         # The repeated eviction finds out whether a pod that was not found is gone.
         await self._client.delete(path, {"preconditions": {"uid": uid}})
-        return Outcome.EVICTED
+        return EvictionOutcome.EVICTED
 
     async def _mark(self, path: str, uid: str) -> None:
         condition = {**CONDITION, "lastTransitionTime": now()}

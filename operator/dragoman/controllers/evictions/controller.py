@@ -7,10 +7,17 @@ from datetime import UTC, datetime
 from dragoman import metrics
 from dragoman.cluster.cluster import Cluster
 from dragoman.cluster.devices import Devices
-from dragoman.controllers.evictions.applier import Applier
-from dragoman.controllers.evictions.enqueue import ALL_CLAIMS, LANES, Key, Observer, lane, rule_key
+from dragoman.controllers.evictions.applier import EvictionApplier
+from dragoman.controllers.evictions.enqueue import (
+    ALL_CLAIMS,
+    LANES,
+    EvictionKey,
+    EvictionObserver,
+    lane,
+    rule_key,
+)
 from dragoman.controllers.evictions.faults import FaultReporter
-from dragoman.controllers.evictions.reconciler import Reconciler
+from dragoman.controllers.evictions.reconciler import EvictionReconciler
 from dragoman.controllers.evictions.state import EvictionState
 from dragoman.kube.controller import Controller
 from dragoman.kube.events import EventRecorder
@@ -57,14 +64,14 @@ class EvictionController:
         cluster.state.index_devices()
         devices = cluster.part(Devices)
         self.state = EvictionState(cluster.state)
-        self.queue: WorkQueue[Key] = WorkQueue(
+        self.queue: WorkQueue[EvictionKey] = WorkQueue(
             "evictions", lane, namespace=lambda key: key.namespace, share=max(1, workers // 2)
         )
-        applier = Applier(cluster.client, recorder, may_write)
+        applier = EvictionApplier(cluster.client, recorder, may_write)
         faults = FaultReporter(
             self.state, recorder, cluster.served.claims, may_write, assist=assist
         )
-        self._observer = Observer(
+        self._observer = EvictionObserver(
             self.state,
             self.queue,
             cancelled=applier.cancelled,
@@ -80,7 +87,7 @@ class EvictionController:
         self._assist = assist
         self._controller = Controller(
             self.queue,
-            Reconciler(
+            EvictionReconciler(
                 self.state,
                 self.queue,
                 self._observer,
@@ -93,7 +100,7 @@ class EvictionController:
             lanes=LANES,
             workers=workers,
             resync=resync,
-            describe=Key._asdict,
+            describe=EvictionKey._asdict,
         )
         metrics.PODS_TO_EVICT.set_function(self.state.planned.__len__)
         metrics.TAINT_RULES_SERVED.set_function(lambda: float(devices.rules_served is not None))

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from dragoman.controllers.evictions.state import EvictionState, Place, Planned
+from dragoman.controllers.evictions.state import EvictionState, Place, PlannedEviction
 from dragoman.evictions import claim_due, is_exempt, pod_due
 from dragoman.evictions.conditions import PERIOD
 from dragoman.evictions.evictionfacts import Due
@@ -14,7 +14,7 @@ from dragoman.model import Claim, Pod
 from dragoman.model.pod import users
 
 
-class Key(NamedTuple):
+class EvictionKey(NamedTuple):
     """What a worker reconciles: a pod to evict, a rule, or all claims."""
 
     kind: Literal["pod", "rule", "claims"]
@@ -23,16 +23,16 @@ class Key(NamedTuple):
     uid: str = ""
 
 
-ALL_CLAIMS = Key("claims")
+ALL_CLAIMS = EvictionKey("claims")
 LANES = ("evict", "rules")
 
 
-def lane(key: Key) -> str:
+def lane(key: EvictionKey) -> str:
     """Return the lane of a key: a thousand evictions must not delay a rule's condition."""
     return "evict" if key.kind == "pod" else "rules"
 
 
-class Observer:
+class EvictionObserver:
     """Keeps dues and planned evictions up to date while the controller runs.
 
     Args:
@@ -48,7 +48,7 @@ class Observer:
     def __init__(  # noqa: PLR0913 — the composition root names each part
         self,
         state: EvictionState,
-        queue: WorkQueue[Key],
+        queue: WorkQueue[EvictionKey],
         *,
         cancelled: Callable[[Pod], None] = lambda _: None,
         checked: Callable[[Claim], None] = lambda _: None,
@@ -154,7 +154,7 @@ class Observer:
             return
         if self.state.is_evicted(uid) or (known is not None and known.due == due):
             return
-        self.state.planned[uid] = Planned((pod.metadata.namespace, pod.metadata.name), due)
+        self.state.planned[uid] = PlannedEviction((pod.metadata.namespace, pod.metadata.name), due)
         self.enqueue(uid)
         self._enqueue_rules(due)
 
@@ -168,7 +168,7 @@ class Observer:
     def enqueue(self, uid: str) -> None:
         """Enqueue a planned eviction for its time."""
         planned = self.state.planned[uid]
-        key = Key("pod", *planned.place, uid)
+        key = EvictionKey("pod", *planned.place, uid)
         after = self.after(planned.due)
         if after > 0:
             self.queue.add_after(key, after)
@@ -188,9 +188,9 @@ class Observer:
         self.queue.add_after(rule_key(name), PERIOD)
 
 
-def rule_key(name: str) -> Key:
+def rule_key(name: str) -> EvictionKey:
     """Return the key of a rule."""
-    return Key("rule", name=name)
+    return EvictionKey("rule", name=name)
 
 
 def _same_spec(old: StoredRule, new: StoredRule) -> bool:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 
 from dragoman import metrics
 from dragoman.cluster.devices import Devices
-from dragoman.controllers.evictions.applier import Applier, Outcome
-from dragoman.controllers.evictions.enqueue import Key, Observer, rule_key
+from dragoman.controllers.evictions.applier import EvictionApplier, EvictionOutcome
+from dragoman.controllers.evictions.enqueue import EvictionKey, EvictionObserver, rule_key
 from dragoman.controllers.evictions.faults import FaultReporter
-from dragoman.controllers.evictions.state import EvictionState, Place, Planned
-from dragoman.evictions import Counts, Preview, plan_rule_status, preview
+from dragoman.controllers.evictions.state import EvictionState, Place, PlannedEviction
+from dragoman.evictions import EvictionCounts, EvictionPreview, plan_rule_status, preview
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.kube.informer import Informer
 from dragoman.kube.workqueue import WorkQueue
@@ -23,7 +23,7 @@ CHUNK = 200
 log = logger("dragoman.evictions")
 
 
-class Reconciler:
+class EvictionReconciler:
     """Settles one key at a time.
 
     Args:
@@ -41,11 +41,11 @@ class Reconciler:
     def __init__(  # noqa: PLR0913 — the composition root names each part
         self,
         state: EvictionState,
-        queue: WorkQueue[Key],
-        observer: Observer,
+        queue: WorkQueue[EvictionKey],
+        observer: EvictionObserver,
         devices: Devices,
         *,
-        applier: Applier,
+        applier: EvictionApplier,
         faults: FaultReporter,
         claims: Informer[Claim] | None = None,
         clock: Callable[[], float] = time.time,
@@ -59,7 +59,7 @@ class Reconciler:
         self._claims = claims
         self._clock = clock
 
-    async def reconcile(self, key: Key) -> None:
+    async def reconcile(self, key: EvictionKey) -> None:
         """Settle a key; raise ApiError or NotLeadingError where it must be retried."""
         match key.kind:
             case "pod":
@@ -81,7 +81,7 @@ class Reconciler:
             if count % CHUNK == 0:
                 await asyncio.sleep(0)
 
-    async def _evict(self, key: Key) -> None:
+    async def _evict(self, key: EvictionKey) -> None:
         planned = self._state.planned.get(key.uid)
         if planned is None or self._state.is_evicted(key.uid):
             return
@@ -94,21 +94,21 @@ class Reconciler:
             return
         mode = "own" if self._claims is None else "assist"
         metrics.EVICTIONS.labels(mode, outcome.value).inc()
-        if outcome in {Outcome.GONE, Outcome.FINISHED}:
+        if outcome in {EvictionOutcome.GONE, EvictionOutcome.FINISHED}:
             self._state.forget(key.uid)
             return
         self._state.evicted(key.uid, planned.due)
         for name, _ in planned.due.rules():
             self._observer.enqueue_rule_later(name)
 
-    async def _send(self, key: Key, planned: Planned) -> Outcome | None:
+    async def _send(self, key: EvictionKey, planned: PlannedEviction) -> EvictionOutcome | None:
         pod = self._state.pod(planned.place)
         if pod is not None and pod.metadata.uid == key.uid and pod.metadata.deleting:
-            return Outcome.DELETING
+            return EvictionOutcome.DELETING
         if pod is not None and self._claims is not None and not await self._is_due(pod):
             return None
         outcome = await self._applier.evict(*planned.place, key.uid)
-        if outcome is Outcome.EVICTED:
+        if outcome is EvictionOutcome.EVICTED:
             late = max(0.0, self._clock() - planned.due.when)
             metrics.EVICTION_DELAY.observe(late)
             log.info(
@@ -150,7 +150,7 @@ class Reconciler:
         # The next plan must not wait for the watch.
         informer.handle({"type": "MODIFIED", "object": written})
 
-    def _found(self, rule: StoredRule) -> Counts | Preview:
+    def _found(self, rule: StoredRule) -> EvictionCounts | EvictionPreview:
         progress = rule.progress
         current = progress is not None and progress.observed_generation == rule.generation
         if rule.rule.taint.effect == "None" and not current:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from dragoman.cluster.state import ClusterState
-from dragoman.evictions import ActiveRules, Counts, Due, Facts, Pools
+from dragoman.evictions import ActiveRules, Due, EvictionCounts, EvictionFacts, Pools
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.kube.recent import Recent
 from dragoman.model import Claim, Pod
@@ -17,7 +17,7 @@ Place = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedEviction:
     """A pod that leaves its devices.
 
     Attributes:
@@ -48,7 +48,7 @@ class EvictionState:
         self.pools = Pools()
         self.rules = ActiveRules()
         self.dues: dict[Place, Due] = {}
-        self.planned: dict[str, Planned] = {}
+        self.planned: dict[str, PlannedEviction] = {}
         self.scanned: dict[str, tuple[str, int]] = {}
         self._evicted: Recent[str, None] = Recent(EVICTED_LIMIT)
         self._evicted_by: dict[str, int] = {}
@@ -92,7 +92,7 @@ class EvictionState:
         self.scanned.pop(rule.metadata.name, None)
         self._evicted_by.pop(rule.metadata.uid, None)
 
-    def counts(self, rule: StoredRule) -> Counts:
+    def counts(self, rule: StoredRule) -> EvictionCounts:
         """Count the evictions of a rule, without pods that are being deleted."""
         key = (rule.metadata.name, rule.metadata.uid)
         namespaces = [
@@ -101,18 +101,20 @@ class EvictionState:
             if key in one.due.rules() and self._stays(uid, one.place)
         ]
         evicted = self._evicted_by.get(rule.metadata.uid, 0)
-        return Counts(len(namespaces), len(set(namespaces)), evicted)
+        return EvictionCounts(len(namespaces), len(set(namespaces)), evicted)
 
     def _stays(self, uid: str, place: Place) -> bool:
         pod = self.pod(place)
         return pod is not None and pod.metadata.uid == uid and not pod.metadata.deleting
 
-    def facts(self) -> Facts:
+    def facts(self) -> EvictionFacts:
         """Return everything, for a preview."""
         claims: Mapping[Place, Claim] = {
             (one.metadata.namespace, one.metadata.name): one for one in self.cluster.claims
         }
-        return Facts(self.cluster.pods, claims, self.pools, self.rules, self.cluster.groups_served)
+        return EvictionFacts(
+            self.cluster.pods, claims, self.pools, self.rules, self.cluster.groups_served
+        )
 
     def claims_of(self, rule: StoredRule | None, name: str) -> Iterator[Place]:
         """Yield the claims that a rule may concern: those that it selects now, or did before.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from dragoman.controllers.explain.counts import Counts
+from dragoman.controllers.explain.counts import DeviceCounts
 
 INFO_LABELS = ("driver", "pool", "device", "namespace", "pod", "uuid")
 
@@ -23,7 +23,7 @@ class DeviceCollector(Collector):
     """
 
     def __init__(self, reasons: Callable[[], Mapping[str, str]], *, infos: bool) -> None:
-        self.counts: Counts | None = None
+        self.counts: DeviceCounts | None = None
         self._reasons = reasons
         self._infos = infos
 

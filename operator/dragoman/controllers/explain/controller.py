@@ -46,7 +46,7 @@ def profile_of(kubernetes: str, *, rules: bool) -> Profile:
     return found
 
 
-class Key(NamedTuple):
+class PodKey(NamedTuple):
     """A pod."""
 
     namespace: str
@@ -106,20 +106,20 @@ class ExplainController:
     ) -> None:
         self.state = DeviceState(cluster, kubernetes, clock=clock)
         self._pods = cluster.pods
-        self.queue: WorkQueue[Key] = WorkQueue("explain", namespace=lambda key: key.namespace)
+        self.queue: WorkQueue[PodKey] = WorkQueue("explain", namespace=lambda key: key.namespace)
         self._recorder = recorder
         self._engine = Engine(profile, fresh=interval * FRESH, clock=clock)
         self._wait = wait
         self._interval = interval
         self._clock = clock
-        self._explained: dict[Key, _Explained] = {}
+        self._explained: dict[PodKey, _Explained] = {}
         self._collector = DeviceCollector(self._reasons, infos=infos)
         self._controller = Controller(
             self.queue,
             self.reconcile,
             self._enqueue_all,
             resync=resync,
-            describe=Key._asdict,
+            describe=PodKey._asdict,
         )
         cluster.pods.observe(self._pod_changed)
 
@@ -147,7 +147,7 @@ class ExplainController:
         """Remove the collector from the registry."""
         REGISTRY.unregister(self._collector)
 
-    async def reconcile(self, key: Key) -> None:
+    async def reconcile(self, key: PodKey) -> None:
         """Explain a pod that has waited long enough; raise ApiError where it cannot be read."""
         pod = self._waiting(key)
         if pod is None:
@@ -171,7 +171,7 @@ class ExplainController:
                 raise
         self.queue.add_after(key, self._interval)
 
-    async def _post(self, key: Key, said: Note, known: _Explained) -> None:
+    async def _post(self, key: PodKey, said: Note, known: _Explained) -> None:
         if self._recorder is None:
             return
         # The watch may lag: a pod that was placed in between gets no Event.
@@ -193,7 +193,7 @@ class ExplainController:
         known.identity = said.identity
         log.debug("Explained", namespace=key.namespace, name=key.name, reason=said.reason)
 
-    def _waiting(self, key: Key) -> PodFact | None:
+    def _waiting(self, key: PodKey) -> PodFact | None:
         """Return a pod that waits for devices; None for any other."""
         found = self.state.pods.get(key)
         return found if found is not None and self.state.waits(found) else None
@@ -201,13 +201,13 @@ class ExplainController:
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         found = new or old
         assert found is not None
-        key = Key(found.metadata.namespace, found.metadata.name)
+        key = PodKey(found.metadata.namespace, found.metadata.name)
         waiting = self.state.pods.get(key)
         if (waiting is not None and waiting.unschedulable) or key in self._explained:
             self.queue.add(key)
 
     def _enqueue_all(self) -> None:
-        refused = {Key(*place) for place, pod in self.state.pods.items() if pod.unschedulable}
+        refused = {PodKey(*place) for place, pod in self.state.pods.items() if pod.unschedulable}
         for key in refused | self._explained.keys():
             self.queue.add(key)
 

@@ -32,7 +32,7 @@ class DeviceInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class DeviceCounts:
     """What metrics say about devices.
 
     Attributes:
@@ -46,7 +46,7 @@ class Counts:
     infos: tuple[DeviceInfo, ...] = ()
 
 
-def count(inventory: Inventory) -> Counts:
+def count(inventory: Inventory) -> DeviceCounts:
     """Count the devices of an inventory."""
     devices = _lost(inventory)
     for name, members in inventory.members.items():
@@ -56,7 +56,7 @@ def count(inventory: Inventory) -> Counts:
     pools: Counter[tuple[str, str]] = Counter()
     for pool in inventory.pools.values():
         pools.update({(pool.id.driver, str(state)): pool.state is state for state in PoolState})
-    return Counts(dict(devices), dict(pools), tuple(_infos(inventory)))
+    return DeviceCounts(dict(devices), dict(pools), tuple(_infos(inventory)))
 
 
 def _by_driver(devices: Iterable[Device]) -> dict[str, list[Device]]:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from dragoman.allocation import Claim, Cluster, StoppedError, TimeBudget
 from dragoman.allocation.features import Profile
 from dragoman.allocation.requests.expressions import load_engine
-from dragoman.controllers.explain.counts import Counts, count
+from dragoman.controllers.explain.counts import DeviceCounts, count
 from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.explain import examine
 from dragoman.diagnosis.filters import Load
@@ -76,11 +76,11 @@ class Engine:
         """Return what is said about a pod that waits."""
         return await self._do(self._explain, world, pod)
 
-    async def count(self, world: World) -> Counts:
+    async def count(self, world: World) -> DeviceCounts:
         """Return how many devices are in which state, and who holds them."""
         return await self._do(self._count, world)
 
-    def _count(self, world: World) -> Counts:
+    def _count(self, world: World) -> DeviceCounts:
         began = time.thread_time()
         counts = count(take(world, self._profile))
         self.count_seconds = time.thread_time() - began

@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from dragoman import metrics
 from dragoman.cluster.published import Published
 from dragoman.controllers.maintenance.drainer import Order
-from dragoman.controllers.maintenance.maintenances import Objects
+from dragoman.controllers.maintenance.maintenances import Maintenances
 from dragoman.controllers.maintenance.run import Run
-from dragoman.controllers.maintenance.view import View, served_rules
+from dragoman.controllers.maintenance.view import MaintenanceView, served_rules
 from dragoman.controllers.maintenance.writer import Writer
 from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller
@@ -25,8 +25,8 @@ from dragoman.kube.discovery import Served
 from dragoman.kube.resources import Resource
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
-from dragoman.maintenance.devicemaintenance import FINALIZER, DeviceMaintenance, Progress
-from dragoman.maintenance.holds import Hold, Kind
+from dragoman.maintenance.devicemaintenance import FINALIZER, DeviceMaintenance, MaintenanceProgress
+from dragoman.maintenance.holds import Hold, HoldKind
 from dragoman.maintenance.manifests import Origin, selectors
 from dragoman.maintenance.targets import TargetError
 from dragoman.model.deviceid import DeviceID
@@ -62,7 +62,7 @@ class MaintenanceController:
         self,
         client: Client,
         served: Served,
-        view: View,
+        view: MaintenanceView,
         published: Published,
         *,
         may_write: Callable[[], bool] = lambda: True,
@@ -78,7 +78,7 @@ class MaintenanceController:
         self._rules: Resource | None = None
         self._rules_looked_for = float("-inf")
         self.queue: WorkQueue[str] = WorkQueue("devicemaintenances")
-        self.objects = Objects(
+        self.objects = Maintenances(
             client, served, view, published, enqueue=self.queue.add, namespace=namespace
         )
         self._controller = Controller(self.queue, self.reconcile, self.enqueue_all, resync=resync)
@@ -134,7 +134,7 @@ class MaintenanceController:
             await self._stop(name)
             fault = f"spec.target.where: {error}"
         run = self._runs.get(name)
-        progress = Progress(fault=fault) if run is None else run.progress()
+        progress = MaintenanceProgress(fault=fault) if run is None else run.progress()
         await self.objects.write_status(stored, progress)
         plan = progress.plan
         done = plan is not None and plan.held and plan.idle and progress.settled
@@ -156,7 +156,7 @@ class MaintenanceController:
         order = Order(
             devices,
             selectors(devices, [(target.driver, target.pool)] if whole else ()),
-            Kind.CLAIM if self._rules is None else Kind.RULE,
+            HoldKind.CLAIM if self._rules is None else HoldKind.RULE,
             stored.evict,
         )
         run = self._runs.get(name)
@@ -184,7 +184,7 @@ class MaintenanceController:
 
     async def _expire(self, stored: DeviceMaintenance) -> None:
         await self._release(stored)
-        await self.objects.write_status(stored, Progress(expired=True))
+        await self.objects.write_status(stored, MaintenanceProgress(expired=True))
 
     async def _release(self, stored: DeviceMaintenance) -> None:
         name = stored.metadata.name
@@ -211,7 +211,7 @@ class MaintenanceController:
 
     def _heir(self, hold: Hold) -> DeviceMaintenance | None:
         """Return another DeviceMaintenance that needs a held claim; there is one per device."""
-        if hold.kind is Kind.RULE:
+        if hold.kind is HoldKind.RULE:
             return None
         device = DeviceID(hold.selector.driver, hold.selector.pool, hold.selector.device)
         names = (name for name, run in self._runs.items() if device in run.devices)

@@ -10,12 +10,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from dragoman.controllers.maintenance.view import View
-from dragoman.controllers.maintenance.writer import Outcome, Result, Writer, hold_name
+from dragoman.controllers.maintenance.view import MaintenanceView
+from dragoman.controllers.maintenance.writer import WriteOutcome, Writer, WriteResult, hold_name
 from dragoman.kube.errors import ApiError
-from dragoman.maintenance.actions import Action, CreateClaim, CreateRule, Evict, EvictPod
-from dragoman.maintenance.holds import Hold, Kind, Selector
-from dragoman.maintenance.plan import Facts, Plan, plan
+from dragoman.maintenance.actions import (
+    Action,
+    CreateHeldClaim,
+    CreateTaintRule,
+    EvictionMode,
+    EvictPod,
+)
+from dragoman.maintenance.holds import Hold, HoldKind, HoldSelector
+from dragoman.maintenance.plan import MaintenanceFacts, MaintenancePlan, plan
 from dragoman.model.deviceid import DeviceID
 
 TICK, IDLE_TICK = 1.0, 10.0
@@ -46,14 +52,14 @@ class Order:
     """
 
     devices: tuple[DeviceID, ...]
-    selectors: tuple[Selector, ...]
-    kind: Kind
-    evict: Evict = Evict.NEVER
+    selectors: tuple[HoldSelector, ...]
+    kind: HoldKind
+    evict: EvictionMode = EvictionMode.NEVER
     rate: float = 0.0
     unmanaged: bool = True
 
 
-class Step(StrEnum):
+class DrainStep(StrEnum):
     """What a drain reports."""
 
     CREATED = "created"
@@ -77,7 +83,7 @@ class News:
         seconds: Since the pod was first to be evicted.
     """
 
-    step: Step
+    step: DrainStep
     subject: str
     message: str = ""
     seconds: float = 0.0
@@ -108,12 +114,12 @@ class Drainer:
         rules: DeviceTaintRules at the last tick.
     """
 
-    view: View
+    view: MaintenanceView
     writer: Writer
     order: Order
     report: Callable[[News], None] = lambda news: None  # noqa: ARG005 — nothing is reported
     clock: Callable[[], float] = time.monotonic
-    plan: Plan | None = None
+    plan: MaintenancePlan | None = None
     rules: tuple[Hold, ...] = ()
     _attempts: dict[str, _Attempt] = field(default_factory=dict)
     _names: dict[str, str] = field(default_factory=dict)
@@ -124,7 +130,9 @@ class Drainer:
     _next_eviction: float = float("-inf")
     _ticked: float = float("-inf")
 
-    async def run(self, done: Callable[[Plan], bool], settle: float = SETTLE) -> Plan:
+    async def run(
+        self, done: Callable[[MaintenancePlan], bool], settle: float = SETTLE
+    ) -> MaintenancePlan:
         """Plan and write until a plan is done; return it.
 
         Args:
@@ -175,7 +183,7 @@ class Drainer:
         done = self.plan is not None and self.plan.idle and self.plan.held
         return IDLE_TICK if done and self.settled() else TICK
 
-    async def step(self) -> Plan:
+    async def step(self) -> MaintenancePlan:
         """Make a plan, and do what can be done now; raise the first ApiError at the end."""
         if self.clock() - self._ticked >= self._tick():
             self.rules = await self.view.rules(self.writer.rules)
@@ -196,7 +204,7 @@ class Drainer:
             raise refused
         return current
 
-    def facts(self) -> Facts:
+    def facts(self) -> MaintenanceFacts:
         """Return what the next plan is computed from."""
         self._began = self._began or self.view.newest()
         claims = self.view.of_devices(self.order.devices)
@@ -206,7 +214,7 @@ class Drainer:
             for one in claims
             if one.hold and (one.holds_device or one.hold.namespace == self.writer.namespace)
         )
-        return Facts(
+        return MaintenanceFacts(
             devices=self.order.devices,
             kind=self.order.kind,
             selectors=self.order.selectors,
@@ -219,7 +227,7 @@ class Drainer:
             unmanaged=self.order.unmanaged,
         )
 
-    async def _settled(self, done: Callable[[Plan], bool], settle: float) -> bool:
+    async def _settled(self, done: Callable[[MaintenancePlan], bool], settle: float) -> bool:
         """Whether a plan is still done on a live list, some time after the last hold."""
         remaining = self._written + settle - self.clock()
         if remaining > 0:
@@ -238,17 +246,17 @@ class Drainer:
         name = hold_name(action, outcome)
         if name and name not in self._reported:
             self._reported.add(name)
-            created = outcome.result is Result.DONE
-            self.report(News(Step.CREATED if created else Step.EXISTED, name))
+            created = outcome.result is WriteResult.DONE
+            self.report(News(DrainStep.CREATED if created else DrainStep.EXISTED, name))
 
-    def _require_hold(self, action: Action, outcome: Outcome) -> None:
+    def _require_hold(self, action: Action, outcome: WriteOutcome) -> None:
         """Raise ApiError where an object has the name of a hold again and again, and is none."""
-        if outcome.result is not Result.EXISTS or outcome.written is None:
+        if outcome.result is not WriteResult.EXISTS or outcome.written is None:
             return
         self._existing[action] += 1
-        if self._existing[action] > TRIES and isinstance(action, CreateRule | CreateClaim):
+        if self._existing[action] > TRIES and isinstance(action, CreateTaintRule | CreateHeldClaim):
             name = outcome.written["metadata"]["name"]
-            if isinstance(action, CreateRule):
+            if isinstance(action, CreateTaintRule):
                 what, kind = str(action.selector), "devicetaintrule"
             else:
                 what, kind = str(action.device), f"-n {self.writer.namespace} resourceclaim"
@@ -265,19 +273,21 @@ class Drainer:
         self._names[action.uid] = action.key
         outcome = await self.writer.do(action)
         now = self.clock()
-        if outcome.result in {Result.REFUSED, Result.CONFLICT}:
+        if outcome.result in {WriteResult.REFUSED, WriteResult.CONFLICT}:
             attempt.delay = min(attempt.delay * 1.5, LONGEST_EVICTION_RETRY)
             attempt.again = now + max(attempt.delay, outcome.retry_after or 0.0)
             if outcome.message and outcome.message != attempt.message:
                 attempt.message = outcome.message
-                self.report(News(Step.REFUSED, action.key, outcome.message, now - attempt.began))
+                self.report(
+                    News(DrainStep.REFUSED, action.key, outcome.message, now - attempt.began)
+                )
             return
         attempt.evicted = True
-        if outcome.result is Result.DONE:
+        if outcome.result is WriteResult.DONE:
             self._next_eviction = now + self.order.rate
-            self.report(News(Step.EVICTED, action.key, seconds=now - attempt.began))
+            self.report(News(DrainStep.EVICTED, action.key, seconds=now - attempt.began))
 
-    def _report_pods(self, current: Plan) -> None:
+    def _report_pods(self, current: MaintenancePlan) -> None:
         """Report evicted pods that have ended, and claims that tolerate the hold."""
         there = {pod.metadata.uid for pod in current.pods}
         for uid, name in [*self._names.items()]:
@@ -285,11 +295,11 @@ class Drainer:
                 began = self._attempts[uid].began
                 del self._names[uid]
                 if self._attempts[uid].evicted:
-                    self.report(News(Step.ENDED, name, seconds=self.clock() - began))
+                    self.report(News(DrainStep.ENDED, name, seconds=self.clock() - began))
         for step, names in (
-            (Step.TOLERATES, current.tolerating),
-            (Step.RETURNS, current.returning),
-            (Step.UNMANAGED, current.unmanaged),
+            (DrainStep.TOLERATES, current.tolerating),
+            (DrainStep.RETURNS, current.returning),
+            (DrainStep.UNMANAGED, current.unmanaged),
         ):
             for name in names:
                 if name not in self._reported:

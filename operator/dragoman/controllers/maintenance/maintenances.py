@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from dragoman.cluster.published import Published, selected
-from dragoman.controllers.maintenance.view import View, list_rules
+from dragoman.controllers.maintenance.view import MaintenanceView, list_rules
 from dragoman.inventory.snapshots.documents import MAINTENANCE, reduced
 from dragoman.kube import timestamps
 from dragoman.kube.client import MERGE_PATCH, Client, items
@@ -14,12 +14,12 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import DEVICEMAINTENANCES, Resource
 from dragoman.maintenance import holds
-from dragoman.maintenance.devicemaintenance import DeviceMaintenance, Progress, status
+from dragoman.maintenance.devicemaintenance import DeviceMaintenance, MaintenanceProgress, status
 from dragoman.maintenance.holds import Hold
 from dragoman.model.deviceid import DeviceID
 
 
-class Objects:
+class Maintenances:
     """Stored DeviceMaintenances.
 
     Args:
@@ -39,7 +39,7 @@ class Objects:
         self,
         client: Client,
         served: Served,
-        view: View,
+        view: MaintenanceView,
         published: Published,
         *,
         enqueue: Callable[[str], None],
@@ -114,7 +114,7 @@ class Objects:
         self.informer.changed(finalized)
         return finalized
 
-    async def write_status(self, stored: DeviceMaintenance, progress: Progress) -> None:
+    async def write_status(self, stored: DeviceMaintenance, progress: MaintenanceProgress) -> None:
         """Write the status where it differs, unless the object has changed: its event follows."""
         now = timestamps.now()
         wanted = status(stored, progress, now)

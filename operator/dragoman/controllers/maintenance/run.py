@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 from dragoman import metrics
-from dragoman.controllers.maintenance.drainer import Drainer, News, Order, Step
-from dragoman.controllers.maintenance.view import View
+from dragoman.controllers.maintenance.drainer import Drainer, DrainStep, News, Order
+from dragoman.controllers.maintenance.view import MaintenanceView
 from dragoman.controllers.maintenance.writer import Writer
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
 from dragoman.logs import logger
-from dragoman.maintenance.actions import Evict
-from dragoman.maintenance.devicemaintenance import Progress
-from dragoman.maintenance.plan import Plan
+from dragoman.maintenance.actions import EvictionMode
+from dragoman.maintenance.devicemaintenance import MaintenanceProgress
+from dragoman.maintenance.plan import MaintenancePlan
 from dragoman.model.deviceid import DeviceID
 
 log = logger("dragoman.maintenance")
@@ -34,7 +34,7 @@ class Run:
     """
 
     def __init__(
-        self, view: View, writer: Writer, order: Order, changed: Callable[[], None]
+        self, view: MaintenanceView, writer: Writer, order: Order, changed: Callable[[], None]
     ) -> None:
         self._evict = order.evict
         self._rules = writer.rules
@@ -44,7 +44,7 @@ class Run:
         self._fault = ""
         self._task = asyncio.create_task(self._run(), name="devicemaintenance")
 
-    def fits(self, evict: Evict, rules: Resource | None) -> bool:
+    def fits(self, evict: EvictionMode, rules: Resource | None) -> bool:
         """Whether it goes on, treats pods like this, and writes these DeviceTaintRules.
 
         It ends when it would have to write without the Lease, which this process may get again.
@@ -62,10 +62,10 @@ class Run:
             self._drainer.plan = None
         self._drainer.order = order
 
-    def progress(self) -> Progress:
+    def progress(self) -> MaintenanceProgress:
         """Return how far it is."""
         drainer = self._drainer
-        return Progress(
+        return MaintenanceProgress(
             devices=len(drainer.order.devices),
             plan=drainer.plan,
             settled=drainer.settled(),
@@ -98,7 +98,7 @@ class Run:
         self._changed()
         await asyncio.sleep(pause)
 
-    def _noted(self, plan: Plan) -> bool:
+    def _noted(self, plan: MaintenancePlan) -> bool:
         """Note a plan; it is never the last one, because claims may come back."""
         self._fault = ""
         state = (plan.unheld, plan.busy, len(plan.pods), self._drainer.refusals())
@@ -110,5 +110,5 @@ class Run:
 
 def _count(news: News) -> None:
     """Count evictions; holds are objects, which can be counted in the cluster."""
-    if news.step in {Step.EVICTED, Step.REFUSED}:
+    if news.step in {DrainStep.EVICTED, DrainStep.REFUSED}:
         metrics.MAINTENANCE_EVICTIONS.labels(news.step.value).inc()

@@ -21,7 +21,7 @@ from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import PODS, Resource
 from dragoman.kube.store import DeletedUIDs, Store
 from dragoman.maintenance import holds
-from dragoman.maintenance.holds import Hold, Kind
+from dragoman.maintenance.holds import Hold, HoldKind
 from dragoman.model import Claim, Document, MalformedObjectError, Pod
 from dragoman.model.deviceid import DeviceID
 from dragoman.model.pod import users
@@ -68,7 +68,7 @@ class WatchedClaim:
         return frozenset(found)
 
 
-class View:
+class MaintenanceView:
     """Claims, pods and DeviceTaintRules as stores have them.
 
     Args:
@@ -184,7 +184,7 @@ def _devices_of(claim: Claim) -> Iterable[DeviceID]:
     return found.devices if found is not None else (one.id for one in claim.devices)
 
 
-class ClusterView(View):
+class ClusterView(MaintenanceView):
     """The view of a process that watches for a drain alone.
 
     Args:
@@ -230,7 +230,7 @@ class ClusterView(View):
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class SharedView(View):
+class SharedView(MaintenanceView):
     """The view of the operator, whose other controllers store the same objects.
 
     Args:
@@ -259,7 +259,7 @@ class SharedView(View):
     def deleted(self, hold: Hold) -> None:
         """Take an own deletion of a rule from the store: its event may be late."""
         stored = self._devices.rules.store.get("", hold.name)
-        if hold.kind is Kind.RULE and stored is not None and stored.metadata.uid == hold.uid:
+        if hold.kind is HoldKind.RULE and stored is not None and stored.metadata.uid == hold.uid:
             self._devices.rules.deleted(stored)
 
     def _rule_changed(self, old: StoredRule | None, new: StoredRule | None) -> None:

@@ -16,13 +16,13 @@ from dragoman.maintenance import manifests
 from dragoman.maintenance.actions import (
     Action,
     Allocate,
-    CreateClaim,
-    CreateRule,
+    CreateHeldClaim,
+    CreateTaintRule,
     EvictPod,
     MarkOverlap,
     Reallocate,
 )
-from dragoman.maintenance.holds import HOLD_TAINT, Hold, Kind, Selector, Taint
+from dragoman.maintenance.holds import HOLD_TAINT, Hold, HoldKind, HoldSelector, HoldTaint
 from dragoman.maintenance.manifests import Origin
 from dragoman.model.deviceid import DeviceID
 
@@ -31,7 +31,7 @@ _REFUSED = frozenset({_TOO_MANY, 403, 500})
 """Answers of the Eviction API that may change: budgets, policies, several budgets of one pod."""
 
 
-class Result(StrEnum):
+class WriteResult(StrEnum):
     """The outcome of an action."""
 
     DONE = "done"
@@ -44,7 +44,7 @@ class Result(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class WriteOutcome:
     """The answer to an action.
 
     Attributes:
@@ -54,7 +54,7 @@ class Outcome:
         retry_after: Seconds that the server asks to wait.
     """
 
-    result: Result
+    result: WriteResult
     message: str = ""
     written: Mapping[str, Any] | None = None
     retry_after: float | None = None
@@ -82,7 +82,7 @@ class Writer:
     grace: int | None = None
     may_write: Callable[[], bool] = lambda: True
 
-    async def do(self, action: Action) -> Outcome:
+    async def do(self, action: Action) -> WriteOutcome:
         """Carry out an action.
 
         Raises:
@@ -92,9 +92,9 @@ class Writer:
         if not self.may_write():
             raise NotLeadingError
         match action:
-            case CreateRule(selector):
+            case CreateTaintRule(selector):
                 return await self.create_rule(selector, HOLD_TAINT)
-            case CreateClaim(device):
+            case CreateHeldClaim(device):
                 return await self._create_claim(device)
             case Allocate(hold, device):
                 return await self._patch(hold, {"status": _status(device)}, "status")
@@ -109,7 +109,7 @@ class Writer:
             case _:
                 assert_never(action)
 
-    async def create_rule(self, selector: Selector, taint: Taint) -> Outcome:
+    async def create_rule(self, selector: HoldSelector, taint: HoldTaint) -> WriteOutcome:
         """Create a DeviceTaintRule."""
         assert self.rules is not None, "a rule is planned only where rules are served"
         manifest = manifests.rule_manifest(self.rules.api_version, selector, taint, self.origin)
@@ -123,9 +123,9 @@ class Writer:
         """
         if not self.may_write():
             raise NotLeadingError
-        resource = self.rules if hold.kind is Kind.RULE else self.claims
+        resource = self.rules if hold.kind is HoldKind.RULE else self.claims
         assert resource is not None, "a rule was read, so rules are served"
-        if hold.kind is Kind.CLAIM and hold.allocated:
+        if hold.kind is HoldKind.CLAIM and hold.allocated:
             try:
                 await self._patch(hold, {"status": {"allocation": None}}, "status")
             except ApiError as error:
@@ -148,7 +148,7 @@ class Writer:
             raise NotLeadingError
         await self._patch(hold, manifests.handed_over(heir))
 
-    async def _create_claim(self, device: DeviceID) -> Outcome:
+    async def _create_claim(self, device: DeviceID) -> WriteOutcome:
         manifest = manifests.claim_manifest(
             self.claims.api_version, self.namespace, device, self.origin
         )
@@ -156,7 +156,7 @@ class Writer:
 
     async def _create(
         self, resource: Resource, namespace: str, manifest: Mapping[str, Any]
-    ) -> Outcome:
+    ) -> WriteOutcome:
         try:
             written = await self.client.post(resource.path(namespace), manifest)
         except ApiError as error:
@@ -164,28 +164,30 @@ class Writer:
                 raise
             name = manifest["metadata"]["name"]
             found = await find(self.client, resource.path(namespace, name))
-            return Outcome(Result.EXISTS, written=found)
-        return Outcome(Result.DONE, written=written)
+            return WriteOutcome(WriteResult.EXISTS, written=found)
+        return WriteOutcome(WriteResult.DONE, written=written)
 
-    async def _patch(self, hold: Hold, body: Mapping[str, Any], subresource: str = "") -> Outcome:
+    async def _patch(
+        self, hold: Hold, body: Mapping[str, Any], subresource: str = ""
+    ) -> WriteOutcome:
         path = self.claims.path(hold.namespace, hold.name, subresource)
         precondition = {"metadata": {"uid": hold.uid, **body.get("metadata", {})}}
         try:
             written = await self.client.patch(path, {**body, **precondition}, MERGE_PATCH)
         except ApiError as error:
             if error.code in {_NOT_FOUND, _CONFLICT}:
-                return Outcome(Result.EXISTS)
+                return WriteOutcome(WriteResult.EXISTS)
             raise
-        return Outcome(Result.DONE, written=written)
+        return WriteOutcome(WriteResult.DONE, written=written)
 
-    async def _evict(self, action: EvictPod) -> Outcome:
+    async def _evict(self, action: EvictPod) -> WriteOutcome:
         options: dict[str, Any] = {"preconditions": {"uid": action.uid}}
         if self.grace is not None:
             options["gracePeriodSeconds"] = self.grace
         return await evict(self.client, action, options)
 
 
-async def evict(client: Client, action: EvictPod, options: Mapping[str, Any]) -> Outcome:
+async def evict(client: Client, action: EvictPod, options: Mapping[str, Any]) -> WriteOutcome:
     """Evict or delete a pod; raise ApiError for a failure that no outcome stands for.
 
     Args:
@@ -201,13 +203,13 @@ async def evict(client: Client, action: EvictPod, options: Mapping[str, Any]) ->
             await client.post(f"{path}/eviction", _eviction(action, options))
     except ApiError as error:
         if error.code == _NOT_FOUND:
-            return Outcome(Result.EXISTS)
+            return WriteOutcome(WriteResult.EXISTS)
         if error.code == _CONFLICT:
-            return Outcome(Result.CONFLICT)
+            return WriteOutcome(WriteResult.CONFLICT)
         if error.code in _REFUSED:
-            return Outcome(Result.REFUSED, _refusal(error), retry_after=error.retry_after)
+            return WriteOutcome(WriteResult.REFUSED, _refusal(error), retry_after=error.retry_after)
         raise
-    return Outcome(Result.DONE)
+    return WriteOutcome(WriteResult.DONE)
 
 
 def _eviction(action: EvictPod, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -234,12 +236,12 @@ def _annotated(value: str | None) -> dict[str, Any]:
     return {"metadata": {"annotations": {OVERLAPPED: value}}}
 
 
-def hold_name(action: Action, outcome: Outcome) -> str:
+def hold_name(action: Action, outcome: WriteOutcome) -> str:
     """Return the name under which a new hold is reported, empty for other writes."""
     metadata = (outcome.written or {}).get("metadata") or {}
     name = metadata.get("name", "")
     spec = (outcome.written or {}).get("spec") or {}
-    if not name or not isinstance(action, CreateRule | Allocate):
+    if not name or not isinstance(action, CreateTaintRule | Allocate):
         return ""
     if "taint" in spec:
         return f"devicetaintrule.resource.k8s.io/{name}"

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from dragoman import metrics
 from dragoman.cluster.cluster import Cluster
 from dragoman.cluster.devices import Devices
-from dragoman.controllers.poolstatus.requests import Answer, Request, answer
-from dragoman.controllers.poolstatus.statuses import Computed, Key, Statuses
+from dragoman.controllers.poolstatus.requests import PoolStatusAnswer, PoolStatusRequest, answer
+from dragoman.controllers.poolstatus.statuses import Computed, Statuses, StatusKey
 from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.kube.controller import Controller, NotLeadingError
 from dragoman.kube.errors import ApiError
@@ -74,7 +74,7 @@ class PoolStatusController:
         self._may_write = may_write
         self._clock = clock
         self._seen: dict[str, float] = {}
-        self.informer = Informer(cluster.client, resource, Request.parse, [self._changed])
+        self.informer = Informer(cluster.client, resource, PoolStatusRequest.parse, [self._changed])
         self._requests = self.informer.store
         self.queue: WorkQueue[str] = WorkQueue("pool-status")
         self._controller = Controller(
@@ -100,7 +100,7 @@ class PoolStatusController:
             if request.answered is None:
                 self.queue.add(request.metadata.name)
 
-    def _changed(self, old: Request | None, new: Request | None) -> None:
+    def _changed(self, old: PoolStatusRequest | None, new: PoolStatusRequest | None) -> None:
         if new is not None and new.answered is None:
             if old is None or old.metadata.uid != new.metadata.uid:
                 self._seen[new.metadata.name] = self._clock()
@@ -134,7 +134,7 @@ class PoolStatusController:
         if age < delay:
             self.queue.add_after(name, delay - age)
             return
-        key = Key(request.driver, request.attribute)
+        key = StatusKey(request.driver, request.attribute)
         # No answer from facts older than the request, also where the API server's clock is behind.
         seen = self._seen.get(name, created)
         computed = await self._statuses.of(key, max(created + delay, seen))
@@ -150,13 +150,13 @@ class PoolStatusController:
             metrics.POOL_STATUS_ANSWERS.labels(outcome).inc()
         self.queue.forget(name)
 
-    def _answer(self, request: Request, computed: Computed) -> Answer:
+    def _answer(self, request: PoolStatusRequest, computed: Computed) -> PoolStatusAnswer:
         return answer(request, request.wanted(computed.pools), self._now())
 
     def _now(self) -> str:
         return f"{datetime.fromtimestamp(self._clock(), UTC):%Y-%m-%dT%H:%M:%SZ}"
 
-    async def _write(self, request: Request, status: dict[str, object]) -> bool:
+    async def _write(self, request: PoolStatusRequest, status: dict[str, object]) -> bool:
         """Write an answer; return False where the server has one already."""
         if not self._may_write():
             raise NotLeadingError
@@ -169,7 +169,7 @@ class PoolStatusController:
             if error.code not in {404, 409, 422} or not await self.informer.outdated(request):
                 raise
             return False
-        self.informer.changed(Request.parse(written))
+        self.informer.changed(PoolStatusRequest.parse(written))
         log.info("Answered ResourcePoolStatusRequest", name=name, driver=request.driver)
         return True
 

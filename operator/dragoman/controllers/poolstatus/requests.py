@@ -18,7 +18,7 @@ DEFAULT_LIMIT = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PoolStatusRequest:
     """A ResourcePoolStatusRequest.
 
     Attributes:
@@ -40,7 +40,7 @@ class Request:
     body: Document
 
     @classmethod
-    def parse(cls, document: Document) -> "Request":
+    def parse(cls, document: Document) -> "PoolStatusRequest":
         """Parse a request; raise MalformedObjectError naming the field."""
         spec = mapping(document, "spec")
         limit = spec.get("limit")
@@ -74,7 +74,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PoolStatusAnswer:
     """The status of a request.
 
     Attributes:
@@ -88,7 +88,7 @@ class Answer:
     pools: int
 
 
-def answer(request: Request, pools: list[Json], now: str) -> Answer:
+def answer(request: PoolStatusRequest, pools: list[Json], now: str) -> PoolStatusAnswer:
     """Return the answer to a request.
 
     Args:
@@ -105,4 +105,4 @@ def answer(request: Request, pools: list[Json], now: str) -> Answer:
         "lastTransitionTime": now,
     }
     status = {"poolCount": len(pools), "pools": returned, "conditions": [condition]}
-    return Answer(status, not any(map(is_incomplete, returned)), len(pools))
+    return PoolStatusAnswer(status, not any(map(is_incomplete, returned)), len(pools))

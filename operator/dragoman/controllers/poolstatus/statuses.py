@@ -22,7 +22,7 @@ REST: Final = 2.0
 """Seconds without a computation after one that took a second: other work of the operator runs."""
 
 
-class Key(NamedTuple):
+class StatusKey(NamedTuple):
     """What a computation depends on; requests for one pool share that of its driver."""
 
     driver: str
@@ -64,7 +64,7 @@ class Statuses:
         self._claims = cluster.claims.store
         self._views = views
         self._clock = clock
-        self._computed: OrderedDict[Key, Computed] = OrderedDict()
+        self._computed: OrderedDict[StatusKey, Computed] = OrderedDict()
         self._changes: Counter[str] = Counter()
         self._turn = asyncio.Lock()
         self._rests_until = 0.0
@@ -73,7 +73,7 @@ class Statuses:
         """Note that a slice of a driver has changed."""
         self._changes[driver] += 1
 
-    async def of(self, key: Key, since: float, *, newest: bool = False) -> Computed:
+    async def of(self, key: StatusKey, since: float, *, newest: bool = False) -> Computed:
         """Return the status of a driver's pools, from facts gathered at this Unix time or later.
 
         Args:
@@ -89,11 +89,11 @@ class Statuses:
                 found = self._fresh(key, since, changes) or await self._compute(key)
         return found
 
-    def is_newest(self, key: Key, computed: Computed) -> bool:
+    def is_newest(self, key: StatusKey, computed: Computed) -> bool:
         """Whether no slice of the driver has changed since a computation."""
         return computed.changes == self._changes[key.driver]
 
-    def _fresh(self, key: Key, since: float, changes: int) -> Computed | None:
+    def _fresh(self, key: StatusKey, since: float, changes: int) -> Computed | None:
         found = self._computed.get(key)
         if found is None or not since <= found.when <= self._clock():
             return None  # of before, or of a clock that has been set back since
@@ -101,7 +101,7 @@ class Statuses:
             return None
         return found
 
-    async def _compute(self, key: Key) -> Computed:
+    async def _compute(self, key: StatusKey) -> Computed:
         loop = asyncio.get_running_loop()
         rest = self._rests_until - loop.time()
         if rest > 0:
@@ -118,7 +118,7 @@ class Statuses:
         self._rests_until = loop.time() + took * REST
         return computed
 
-    async def _statuses(self, key: Key) -> list[Json]:
+    async def _statuses(self, key: StatusKey) -> list[Json]:
         """Compute; in a thread what takes more than milliseconds."""
         slices = [
             one.content

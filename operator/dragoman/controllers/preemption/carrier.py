@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dragoman.allocation import DeviceID
 from dragoman.cluster.reader import Reader
-from dragoman.controllers.maintenance.writer import Outcome, Result, evict
+from dragoman.controllers.maintenance.writer import WriteOutcome, WriteResult, evict
 from dragoman.controllers.preemption.claimstates import claim_states
 from dragoman.controllers.preemption.planning import CRUCIAL, NEEDED, looked
 from dragoman.controllers.preemption.rules import Rules, read_rules
@@ -239,7 +239,7 @@ class Carrier:
         pod = action.victim.pod
         asked = EvictPod(pod.namespace, pod.name, pod.uid)
         outcome = await evict(self.client, asked, {"preconditions": {"uid": pod.uid}})
-        if outcome.result in {Result.DONE, Result.EXISTS}:
+        if outcome.result in {WriteResult.DONE, WriteResult.EXISTS}:
             log.info("Evicted for a pod of higher priority", pod=pod.key, node=pod.node)
             self.observe("victims", "evicted")
             return True
@@ -247,7 +247,7 @@ class Carrier:
         await self._say_refusal(journal, pod.namespace, outcome)
         return False
 
-    async def _say_refusal(self, journal: Journal, namespace: str, outcome: Outcome) -> None:
+    async def _say_refusal(self, journal: Journal, namespace: str, outcome: WriteOutcome) -> None:
         """Say why an eviction waits; budgets of other namespaces have no name here."""
         note = outcome.message or "A pod has changed; the plan is computed again."
         if namespace != journal.namespace:

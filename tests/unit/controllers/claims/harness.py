@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.cluster.cluster import Cluster
-from dragoman.controllers.claims.enqueue import EventHandlers, Key, lane
+from dragoman.controllers.claims.enqueue import EventHandlers, ObjectKey, lane
 from dragoman.controllers.claims.othercontroller import OtherController
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.model import Claim, Pod, PodGroup, Template
@@ -15,14 +15,14 @@ from tests.unit.controllers.claims.simulation import SERVED
 Fact = Pod | Claim | Template | PodGroup
 
 
-class Collected(WorkQueue[Key]):
+class Collected(WorkQueue[ObjectKey]):
     """Keeps what is added."""
 
     def __init__(self) -> None:
         super().__init__("test", lane)
-        self.keys: set[Key] = set()
+        self.keys: set[ObjectKey] = set()
 
-    def add(self, key: Key) -> None:
+    def add(self, key: ObjectKey) -> None:
         self.keys.add(key)
 
 
@@ -34,7 +34,7 @@ class Waking:
     intake: EventHandlers
     queue: Collected
 
-    def tell(self, kind: str, found: Object | Fact) -> set[Key]:
+    def tell(self, kind: str, found: Object | Fact) -> set[ObjectKey]:
         """Tell of an object that was `changed` or `deleted`; returns the keys."""
         self.queue.keys.clear()
         known = fact(found) if isinstance(found, Object) else found

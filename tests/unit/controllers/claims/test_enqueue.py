@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dragoman.cluster.state import Since
-from dragoman.controllers.claims.enqueue import Key, lane
+from dragoman.controllers.claims.enqueue import ObjectKey, lane
 from dragoman.controllers.claims.othercontroller import OtherController
 from dragoman.model import Pod
 from dragoman.model.pod import STOCK_MANAGER
@@ -37,17 +37,17 @@ TEAM = group("team").using("gpu", template="my-template")
 MEMBER = pod("member").using("gpu", template="my-template").in_group("team")
 
 
-def pod_key(name: str = "test-pod", namespace: str = NAMESPACE) -> Key:
+def pod_key(name: str = "test-pod", namespace: str = NAMESPACE) -> ObjectKey:
     """Return the key of a pod."""
-    return Key("pod", namespace, name)
+    return ObjectKey("pod", namespace, name)
 
 
-def claim_key(name: str) -> Key:
+def claim_key(name: str) -> ObjectKey:
     """Return the key of a claim."""
-    return Key("claim", NAMESPACE, name)
+    return ObjectKey("claim", NAMESPACE, name)
 
 
-GROUP_KEY = Key("podgroup", NAMESPACE, "team")
+GROUP_KEY = ObjectKey("podgroup", NAMESPACE, "team")
 
 
 CLAIM_TABLE = [
@@ -251,7 +251,7 @@ GROUP_TABLE = [
     ("before", "kind", "found", "woken"), CLAIM_TABLE + POD_TABLE + TEMPLATE_TABLE + GROUP_TABLE
 )
 def test_a_change_wakes_whom_it_concerns(
-    before: list[Object], kind: str, found: Object, woken: set[Key]
+    before: list[Object], kind: str, found: Object, woken: set[ObjectKey]
 ) -> None:
     assert waking(*before).tell(kind, found) == woken
 
@@ -301,7 +301,7 @@ def test_an_own_publication_beside_the_stock_controllers_shows_no_activity_of_an
     made.tell("changed", stamped)
     seen.clear()
     ours = stamped.bound("nic", "ours").changed("metadata", "resourceVersion", to="9")
-    key = Key("pod", NAMESPACE, "user")
+    key = ObjectKey("pod", NAMESPACE, "user")
     made.intake.store(made.cluster.pods, Pod.parse(ours.document), key)
     assert seen == []
 
@@ -317,7 +317,7 @@ def test_everything_is_looked_at_in_a_full_pass() -> None:
     ("key", "name"),
     [(pod_key(), "create"), (GROUP_KEY, "create"), (claim_key("made"), "release")],
 )
-def test_creating_and_releasing_have_lanes_of_their_own(key: Key, name: str) -> None:
+def test_creating_and_releasing_have_lanes_of_their_own(key: ObjectKey, name: str) -> None:
     assert lane(key) == name
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.claims import CreateClaim, PublishClaims
 from dragoman.cluster.state import ClusterState
-from dragoman.controllers.claims.enqueue import Key
+from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.controllers.claims.gather import Gatherer
 from dragoman.controllers.claims.livereads import LiveReads
 from dragoman.model import Claim, Template
@@ -20,7 +20,7 @@ TEMPLATE = Template.parse(
         "spec": {},
     }
 )
-POD = Key("pod", NAMESPACE, "pod")
+POD = ObjectKey("pod", NAMESPACE, "pod")
 
 
 def in_namespace(claim: Claim, namespace: str) -> Claim:

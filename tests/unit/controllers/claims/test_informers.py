@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from dragoman.controllers.claims.enqueue import Key
+from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.controllers.claims.livereads import LiveReader
 from dragoman.kube.errors import ApiError
 from tests.unit.claims.cases import claim_place
@@ -44,7 +44,7 @@ async def refreshed(running: Process) -> None:
 def looked_at(kind: str) -> Ask:
     async def ask(running: Process) -> None:
         reader = LiveReader(running.cluster)
-        await reader.refresh(Key(kind, NAMESPACE, NAME))  # type: ignore[arg-type]
+        await reader.refresh(ObjectKey(kind, NAMESPACE, NAME))  # type: ignore[arg-type]
 
     return ask
 
@@ -105,9 +105,9 @@ async def test_who_asks_during_a_list_shares_the_next_one_and_nothing_is_kept_of
     api.get = counted  # type: ignore[method-assign]  # the same, and counted
     async with process(api) as running:
         reader = LiveReader(running.cluster)
-        first = asyncio.create_task(reader.refresh(Key("pod", NAMESPACE, NAME)))
+        first = asyncio.create_task(reader.refresh(ObjectKey("pod", NAMESPACE, NAME)))
         await asyncio.sleep(0.001)
-        later = (reader.refresh(Key("pod", NAMESPACE, NAME)) for _ in range(50))
+        later = (reader.refresh(ObjectKey("pod", NAMESPACE, NAME)) for _ in range(50))
         await asyncio.gather(first, *later)
         assert len(lists) == 2
         await asyncio.sleep(0.1)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.claims.mode import SEVERAL, Activity, Mode
-from dragoman.controllers.claims.enqueue import Key
+from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.controllers.claims.mode import (
     CONFIGURED_ANNOTATION,
     MODE_ANNOTATION,
@@ -17,8 +17,8 @@ from dragoman.controllers.claims.mode import (
 from dragoman.metrics import REGISTRY
 
 GRACE, QUIET = 30.0, 300.0
-POD, OTHER = Key("pod", "ns", "pod"), Key("pod", "ns", "other")
-ELSEWHERE = Key("pod", "elsewhere", "pod")
+POD, OTHER = ObjectKey("pod", "ns", "pod"), ObjectKey("pod", "ns", "other")
+ELSEWHERE = ObjectKey("pod", "elsewhere", "pod")
 OLDER, SINCE, NEWER = "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z", "2026-01-01T00:06:00Z"
 
 
@@ -49,7 +49,7 @@ class Setup:
     ) -> None:
         self.mode.other_seen(Activity(namespace, created, flapping), namespaces=namespaces)
 
-    def delay(self, key: Key = POD, uid: str = "uid", created: str = SINCE) -> float:
+    def delay(self, key: ObjectKey = POD, uid: str = "uid", created: str = SINCE) -> float:
         return self.mode.delay(key, uid, created)
 
     def make_claims(self, count: int = SEVERAL) -> None:

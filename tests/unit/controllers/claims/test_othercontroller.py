@@ -10,7 +10,7 @@ from dragoman.claims.mode import Activity
 from dragoman.claims.naming import claim_name
 from dragoman.cluster.state import ClusterState
 from dragoman.controllers.claims import othercontroller
-from dragoman.controllers.claims.othercontroller import Fault, OtherController
+from dragoman.controllers.claims.othercontroller import ControllerFault, OtherController
 from dragoman.model import Claim, Pod
 from tests.unit.controllers.claims.builders import claim_of, pod_with
 
@@ -25,7 +25,7 @@ class Stand:
 
     world: ClusterState = field(default_factory=ClusterState)
     signs: Counter[str] = field(default_factory=Counter)
-    faults: list[tuple[Fault, str]] = field(default_factory=list)
+    faults: list[tuple[ControllerFault, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.other = OtherController(self.world, self._sign, self._report)
@@ -33,7 +33,7 @@ class Stand:
     def _sign(self, activity: Activity) -> None:
         self.signs["flapping" if activity.flapping else "progress"] += 1
 
-    def _report(self, fault: Fault, pod: Pod, note: str) -> None:
+    def _report(self, fault: ControllerFault, pod: Pod, note: str) -> None:
         assert note
         self.faults.append((fault, pod.metadata.name))
 
@@ -110,7 +110,7 @@ def test_an_old_stamp_on_a_pod_that_is_seen_late_is_no_sign() -> None:
 
 def test_two_claims_for_one_entry_are_reported_on_the_pod() -> None:
     stand = Stand().see(pod_with({}), claim(OURS)).awake()
-    assert stand.see(claim(THEIRS, 2)).faults == [(Fault.DUPLICATE, "pod")]
+    assert stand.see(claim(THEIRS, 2)).faults == [(ControllerFault.DUPLICATE, "pod")]
 
 
 def test_a_claim_for_another_entry_is_no_duplicate() -> None:
@@ -121,7 +121,7 @@ def test_a_claim_for_another_entry_is_no_duplicate() -> None:
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_claim_made_for_a_finished_pod_is_reported(phase: str) -> None:
     stand = Stand().see(pod_with({}, phase=phase)).awake()
-    assert stand.see(claim(THEIRS, 2)).faults == [(Fault.FINISHED, "pod")]
+    assert stand.see(claim(THEIRS, 2)).faults == [(ControllerFault.FINISHED, "pod")]
 
 
 def test_a_claim_of_a_pod_that_was_replaced_is_not_the_new_pods_fault() -> None:
@@ -145,7 +145,7 @@ def test_valid_bindings_that_keep_vanishing_are_reported_as_flapping() -> None:
     stand = flapping().see(one(2), both(3))
     assert stand.faults == []
     stand.see(one(4))
-    assert stand.faults == [(Fault.FLAPPING, "pod")]
+    assert stand.faults == [(ControllerFault.FLAPPING, "pod")]
 
 
 def test_flapping_shows_that_another_is_there_but_not_that_it_gets_on() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.claims import LiveRead, Plan, RecordDepartures
+from dragoman.claims import ClaimPlan, LiveRead, RecordDepartures
 from dragoman.claims.saferelease import MARGIN
-from dragoman.controllers.claims.enqueue import EventHandlers, Key, lane
+from dragoman.controllers.claims.enqueue import EventHandlers, ObjectKey, lane
 from dragoman.controllers.claims.gather import Gatherer
 from dragoman.controllers.claims.livereads import LiveReads
 from dragoman.controllers.claims.othercontroller import OtherController
@@ -27,7 +27,7 @@ PENDING = pod("trainer-0").using("gpu", claim="mine")
 LISTED = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 POD = LiveRead("pods", NAMESPACE, "trainer-0")
 MIDNIGHT = 1_800_000_000.0
-KEY = Key("claim", NAMESPACE, "mine")
+KEY = ObjectKey("claim", NAMESPACE, "mine")
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Operator:
     def __post_init__(self) -> None:
         self.cluster = cluster_of(self.leases)
         self.state = self.cluster.state
-        self.queue: WorkQueue[Key] = WorkQueue("claims", lane)
+        self.queue: WorkQueue[ObjectKey] = WorkQueue("claims", lane)
         other = OtherController(self.state, lambda _: None, lambda *_: None)
         handlers = EventHandlers(self.state, self.queue, other)
         handlers.observe(self.cluster)
@@ -90,7 +90,7 @@ class Operator:
         document = {"metadata": metadata, "status": {"conditions": [condition]}}
         self.cluster.nodes.changed(NodeHealth.parse(document))
 
-    def plan(self) -> Plan:
+    def plan(self) -> ClaimPlan:
         """Plan with live reads that find another pod, and the node as it is stored."""
         replaced = Pod.parse(pod("trainer-0", uid="new").document)
         node = self.cluster.nodes.store.get("", "node-4")

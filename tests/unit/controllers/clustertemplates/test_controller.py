@@ -8,7 +8,7 @@ import pytest
 from dragoman.claims.clustertemplates.copies import copy_document
 from dragoman.claims.clustertemplates.status import DISTRIBUTING, REFUSED
 from dragoman.controllers.clustertemplates import controller as module
-from dragoman.controllers.clustertemplates.controller import ClusterTemplateController, Key
+from dragoman.controllers.clustertemplates.controller import ClusterTemplateController, TemplateKey
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
@@ -115,7 +115,7 @@ class Setup:
         """Report an object that selects `team: ml`."""
         self.objects.handle({"type": "ADDED", "object": cluster_template(name, version, **more)})
 
-    def keys(self) -> list[Key]:
+    def keys(self) -> list[TemplateKey]:
         """Return the keys that wait for a worker, and take them."""
         keys = [*self.queue._since]
         self.queue.close()
@@ -146,11 +146,11 @@ async def test_a_namespace_enqueues_only_the_objects_that_concern_it() -> None:
     setup.templates.handle({"type": "ADDED", "object": left})
     setup.keys()
     setup.namespace("a", team="ml")
-    assert setup.keys() == [Key("copy", "gpu", "a"), Key("copy", "nic", "a")]
+    assert setup.keys() == [TemplateKey("copy", "gpu", "a"), TemplateKey("copy", "nic", "a")]
     setup.namespace("b", team="ml")
-    assert setup.keys() == [Key("copy", "gpu", "b")]
+    assert setup.keys() == [TemplateKey("copy", "gpu", "b")]
     setup.namespace("b", team="none")
-    assert setup.keys() == [Key("copy", "gpu", "b")]
+    assert setup.keys() == [TemplateKey("copy", "gpu", "b")]
     setup.namespace("b", team="others")
     assert setup.keys() == []
 
@@ -165,19 +165,19 @@ async def test_a_status_alone_ends_no_back_off_of_a_copy() -> None:
     changed = cluster_template(version=3)
     changed["spec"]["conflict"] = "Replace"
     setup.objects.handle({"type": "MODIFIED", "object": changed})
-    assert setup.keys() == [Key("all", "gpu")]
-    await setup.controller.reconcile(Key("all", "gpu"))
-    assert setup.keys() == [Key("copy", "gpu", "a")]
+    assert setup.keys() == [TemplateKey("all", "gpu")]
+    await setup.controller.reconcile(TemplateKey("all", "gpu"))
+    assert setup.keys() == [TemplateKey("copy", "gpu", "a")]
 
 
 async def test_a_process_that_leads_no_more_counts_nothing() -> None:
     setup = Setup()
     setup.namespace("a", team="ml")
     setup.template()
-    await setup.controller.reconcile(Key("status", "gpu"))
+    await setup.controller.reconcile(TemplateKey("status", "gpu"))
     assert counted("missing") == 1
     setup.leading = False
-    await setup.controller.reconcile(Key("status", "gpu"))
+    await setup.controller.reconcile(TemplateKey("status", "gpu"))
     assert counted("missing") == 0
 
 
@@ -203,7 +203,7 @@ async def test_thousands_of_namespaces_do_not_keep_other_tasks_waiting(
             await asyncio.sleep(0)
 
     counting = asyncio.create_task(count())
-    await setup.controller.reconcile(Key("status", "gpu"))
+    await setup.controller.reconcile(TemplateKey("status", "gpu"))
     counting.cancel()
     assert turns >= 10
     assert setup.server.statuses[-1]["outdated"] == 100
@@ -213,10 +213,10 @@ async def test_the_status_of_a_deleted_object_is_not_written_to_its_successor() 
     setup = Setup()
     setup.template()
     setup.server.version = "5"
-    await setup.controller.reconcile(Key("status", "gpu"))
+    await setup.controller.reconcile(TemplateKey("status", "gpu"))
     assert setup.server.statuses == []
     setup.template(version=5)
-    await setup.controller.reconcile(Key("status", "gpu"))
+    await setup.controller.reconcile(TemplateKey("status", "gpu"))
     assert len(setup.server.statuses) == 1
 
 
@@ -226,7 +226,7 @@ async def test_a_refused_write_is_tried_again_unless_the_object_has_changed(code
     setup.template()
     setup.server.status_refusal = ApiError(code, "Confused", "as if it had changed")
     with pytest.raises(ApiError, match="as if it had changed"):
-        await setup.controller.reconcile(Key("status", "gpu"))
+        await setup.controller.reconcile(TemplateKey("status", "gpu"))
 
 
 @pytest.mark.parametrize(
@@ -254,8 +254,8 @@ async def test_the_status_says_who_refuses_a_copy(error: ApiError, reason: str) 
     setup.template()
     setup.server.refusal = error
     with pytest.raises(ApiError):
-        await setup.controller.reconcile(Key("copy", "gpu", "a"))
-    await setup.controller.reconcile(Key("status", "gpu"))
+        await setup.controller.reconcile(TemplateKey("copy", "gpu", "a"))
+    await setup.controller.reconcile(TemplateKey("status", "gpu"))
     (ready,) = setup.server.statuses[-1]["conditions"]
     assert ready["reason"] == reason
     assert (str(error) in ready["message"]) is (reason == REFUSED)
@@ -265,11 +265,11 @@ async def test_a_refused_change_names_the_copy_and_not_the_name_of_the_attempt()
     setup = Setup()
     setup.namespace("a", team="ml")
     setup.template()
-    await setup.controller.reconcile(Key("copy", "gpu", "a"))
+    await setup.controller.reconcile(TemplateKey("copy", "gpu", "a"))
     setup.template(version=2, spec=cluster_template()["spec"] | {"template": {"spec": {}}})
     setup.server.refusal = ApiError(422, "Invalid", 'template "gpu-x4k2z" is invalid: gpu-shared')
     with pytest.raises(ApiError, match=r'^template "gpu" is invalid: gpu-shared$'):
-        await setup.controller.reconcile(Key("copy", "gpu", "a"))
+        await setup.controller.reconcile(TemplateKey("copy", "gpu", "a"))
     (created, *first), (attempt, *second) = setup.server.posted
     assert (created["metadata"]["name"], first) == ("gpu", [False, True])
     assert (attempt["metadata"]["generateName"], second) == ("gpu-", [True, True])
@@ -288,7 +288,7 @@ async def reconciled(setup: Setup) -> None:
         waiting = setup.keys()
         for key in waiting:
             await setup.controller.reconcile(key)
-    await setup.controller.reconcile(Key("status", "gpu"))
+    await setup.controller.reconcile(TemplateKey("status", "gpu"))
 
 
 async def test_one_dry_run_verifies_all_copies_after_a_start() -> None:
@@ -297,7 +297,7 @@ async def test_one_dry_run_verifies_all_copies_after_a_start() -> None:
         setup.namespace(name, team="ml")
         setup.templates.handle({"type": "ADDED", "object": stored_copy(name, default=1)})
     setup.template()
-    await setup.controller.reconcile(Key("status", "gpu"))
+    await setup.controller.reconcile(TemplateKey("status", "gpu"))
     assert [dry_run for _, dry_run, _ in setup.server.posted] == [True]
     assert setup.server.statuses[-1]["namespaces"] == 3
     assert setup.server.deleted == []
@@ -310,7 +310,7 @@ async def test_a_forged_copy_counts_as_current_at_no_time_and_is_replaced() -> N
     setup.templates.handle({"type": "ADDED", "object": stored_copy("a", default=1)})
     setup.templates.handle({"type": "ADDED", "object": stored_copy("b", default=1, evil=True)})
     setup.template()
-    await setup.controller.reconcile(Key("status", "gpu"))
+    await setup.controller.reconcile(TemplateKey("status", "gpu"))
     assert (setup.server.statuses[-1]["namespaces"], setup.server.statuses[-1]["outdated"]) == (
         1,
         1,

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from dragoman import metrics
 from dragoman.controllers.driverconfigschemas.controller import SchemaController
-from dragoman.controllers.driverconfigschemas.selection import Selection, select
+from dragoman.controllers.driverconfigschemas.selection import CatalogSelection, select
 from dragoman.driverconfigs import catalog
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
@@ -38,7 +38,7 @@ class Server(ApiServer):
         return self.of("events")
 
 
-async def apply(server: Server, selection: Selection, seconds: float = 60) -> None:
+async def apply(server: Server, selection: CatalogSelection, seconds: float = 60) -> None:
     client = cast(Client, server)
     recorder = EventRecorder(client)
     controller = SchemaController(client, recorder, catalog=selection)

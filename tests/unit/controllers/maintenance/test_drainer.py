@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from dragoman.controllers.maintenance.drainer import SETTLE, TRIES, Drainer, News, Order, Step
+from dragoman.controllers.maintenance.drainer import SETTLE, TRIES, Drainer, DrainStep, News, Order
 from dragoman.controllers.maintenance.view import ClusterView
 from dragoman.controllers.maintenance.writer import Writer
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
-from dragoman.maintenance.actions import Evict
-from dragoman.maintenance.holds import HOLD_TAINT, Kind, Selector
+from dragoman.maintenance.actions import EvictionMode
+from dragoman.maintenance.holds import HOLD_TAINT, HoldKind, HoldSelector
 from dragoman.maintenance.manifests import Origin, claim_manifest, rule_manifest
 from dragoman.model.deviceid import DeviceID
 from tests.unit.controllers.maintenance.model import DRIVER, POOL, Model, device_ids, path_of
@@ -28,12 +28,12 @@ TARGET = DeviceID(DRIVER, POOL, "a")
 class Stage:
     """A model, and a drain of its first device."""
 
-    def __init__(self, seed: int, kind: Kind) -> None:
+    def __init__(self, seed: int, kind: HoldKind) -> None:
         self.random = random.Random(seed)
-        self.model = Model(self.random, rules=kind is Kind.RULE)
+        self.model = Model(self.random, rules=kind is HoldKind.RULE)
         self.kind = kind
         self.news: list[News] = []
-        self.order = Order((TARGET,), (Selector(*TARGET),), kind, Evict.WHEN_ALLOWED)
+        self.order = Order((TARGET,), (HoldSelector(*TARGET),), kind, EvictionMode.WHEN_ALLOWED)
         self.drainer: Drainer
 
     async def start(self, **more: Any) -> None:
@@ -43,7 +43,7 @@ class Stage:
         model.view = view
         for informer in (view.claims, view.pods):
             await informer.resync()
-        rules = RULES if self.kind is Kind.RULE else None
+        rules = RULES if self.kind is HoldKind.RULE else None
         writer = Writer(model, CLAIMS, rules, "ops", Origin("why", "ann"), **more)
         self.drainer = Drainer(view, writer, self.order, self.news.append, lambda: self.model.now)
 
@@ -56,13 +56,15 @@ class Stage:
         await self.drainer.step()
         self.model.now += 0.5
 
-    def said(self, step: Step) -> list[str]:
+    def said(self, step: DrainStep) -> list[str]:
         return [news.subject for news in self.news if news.step is step]
 
 
-@pytest.mark.parametrize("kind", [*Kind])
+@pytest.mark.parametrize("kind", [*HoldKind])
 @pytest.mark.parametrize("seed", range(examples(10)))
-def test_any_order_of_events_and_any_kill_ends_with_an_idle_device(kind: Kind, seed: int) -> None:
+def test_any_order_of_events_and_any_kill_ends_with_an_idle_device(
+    kind: HoldKind, seed: int
+) -> None:
     async def play() -> None:
         stage = Stage(seed, kind)
         model, chance = stage.model, stage.random
@@ -93,7 +95,7 @@ def test_any_order_of_events_and_any_kill_ends_with_an_idle_device(kind: Kind, s
 
 def test_only_pods_of_the_target_are_evicted() -> None:
     async def play() -> None:
-        stage = Stage(1, Kind.RULE)
+        stage = Stage(1, HoldKind.RULE)
         stage.model.add_pod("x")
         stage.model.add_pod("y")
         stage.others(200)
@@ -103,15 +105,15 @@ def test_only_pods_of_the_target_are_evicted() -> None:
             await stage.turn()
             stage.others(20)
         assert stage.model.evicted == [user]
-        assert stage.said(Step.EVICTED) == stage.said(Step.ENDED) == [f"ns/{user}"]
-        assert len(stage.said(Step.CREATED)) == 1
+        assert stage.said(DrainStep.EVICTED) == stage.said(DrainStep.ENDED) == [f"ns/{user}"]
+        assert len(stage.said(DrainStep.CREATED)) == 1
 
     asyncio.run(play())
 
 
 def test_a_pod_without_a_controller_that_came_in_between_stays_and_is_said() -> None:
     async def play() -> None:
-        stage = Stage(1, Kind.RULE)
+        stage = Stage(1, HoldKind.RULE)
         stage.order = replace(stage.order, unmanaged=False)
         stage.model.add_pod("x")
         stage.model.add_pod("y")
@@ -122,14 +124,14 @@ def test_a_pod_without_a_controller_that_came_in_between_stays_and_is_said() -> 
             await stage.turn()
             stage.others(20)
         assert stage.model.evicted == []
-        assert stage.said(Step.UNMANAGED) == [f"ns/{user}"]
+        assert stage.said(DrainStep.UNMANAGED) == [f"ns/{user}"]
 
     asyncio.run(play())
 
 
 def test_a_refused_eviction_is_reported_once_and_tried_again() -> None:
     async def play() -> None:
-        stage = Stage(2, Kind.RULE)
+        stage = Stage(2, HoldKind.RULE)
         stage.model.add_pod("x")
         stage.model.add_pod("y")
         stage.others(200)
@@ -138,7 +140,7 @@ def test_a_refused_eviction_is_reported_once_and_tried_again() -> None:
         await stage.start()
         for _ in range(30):
             await stage.turn()
-        (refused,) = [news for news in stage.news if news.step is Step.REFUSED]
+        (refused,) = [news for news in stage.news if news.step is DrainStep.REFUSED]
         assert refused.message == "The disruption budget x needs more"
         assert stage.drainer.refusals() == {refused.subject: refused.message}
         stage.model.allowed = True
@@ -157,7 +159,7 @@ def test_a_refused_eviction_is_reported_once_and_tried_again() -> None:
 
 def test_an_eviction_that_meets_a_conflict_is_tried_again() -> None:
     async def play() -> None:
-        stage = Stage(2, Kind.RULE)
+        stage = Stage(2, HoldKind.RULE)
         stage.model.add_pod("x")
         stage.model.add_pod("y")
         stage.others(200)
@@ -167,7 +169,7 @@ def test_an_eviction_that_meets_a_conflict_is_tried_again() -> None:
             await stage.turn()
             stage.others(5)
         assert len(stage.model.evicted) == 1
-        assert not stage.said(Step.REFUSED)
+        assert not stage.said(DrainStep.REFUSED)
         assert (await stage.drainer.step()).idle
 
     asyncio.run(play())
@@ -182,7 +184,7 @@ def forged(name: str, namespace: str, **more: Any) -> dict[str, Any]:
 
 def test_a_claim_of_another_namespace_gets_no_device_because_of_its_name() -> None:
     async def play() -> None:
-        stage = Stage(8, Kind.CLAIM)
+        stage = Stage(8, HoldKind.CLAIM)
         path = "/apis/resource.k8s.io/v1/namespaces/a-tenant/resourceclaims/dragoman-hold-mine"
         stage.model._store(path, forged("dragoman-hold-mine", "a-tenant"))
         await stage.start()
@@ -195,8 +197,8 @@ def test_a_claim_of_another_namespace_gets_no_device_because_of_its_name() -> No
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("kind", [*Kind])
-def test_a_claim_that_pods_use_is_drained_whatever_its_name(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [*HoldKind])
+def test_a_claim_that_pods_use_is_drained_whatever_its_name(kind: HoldKind) -> None:
     async def play() -> None:
         stage = Stage(9, kind)
         stage.model.add_pod("dragoman-hold-mine")
@@ -208,7 +210,7 @@ def test_a_claim_that_pods_use_is_drained_whatever_its_name(kind: Kind) -> None:
             if TARGET._replace(device=name)
             in device_ids(stage.model.objects[path_of("resourceclaims", "dragoman-hold-mine")])
         )
-        stage.order = Order((device,), (Selector(*device),), kind, Evict.WHEN_ALLOWED)
+        stage.order = Order((device,), (HoldSelector(*device),), kind, EvictionMode.WHEN_ALLOWED)
         await stage.start()
         assert not (await stage.drainer.step()).idle
         for _ in range(20):
@@ -219,14 +221,14 @@ def test_a_claim_that_pods_use_is_drained_whatever_its_name(kind: Kind) -> None:
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("kind", [*Kind])
-def test_an_object_with_the_name_of_a_hold_that_holds_nothing_is_said(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [*HoldKind])
+def test_an_object_with_the_name_of_a_hold_that_holds_nothing_is_said(kind: HoldKind) -> None:
     """As a rule whose effect was changed: a drain would try to create it without end."""
 
     async def play() -> None:
         stage = Stage(4, kind)
-        if kind is Kind.RULE:
-            made = rule_manifest("v1", Selector(*TARGET), HOLD_TAINT, Origin())
+        if kind is HoldKind.RULE:
+            made = rule_manifest("v1", HoldSelector(*TARGET), HOLD_TAINT, Origin())
             made["spec"]["taint"]["effect"] = "None"
             path = RULES.path()
         else:
@@ -246,9 +248,9 @@ def test_an_object_with_the_name_of_a_hold_that_holds_nothing_is_said(kind: Kind
 
 def test_a_refused_hold_leaves_no_other_device_in_service(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
-        stage = Stage(4, Kind.RULE)
+        stage = Stage(4, HoldKind.RULE)
         other = DeviceID(DRIVER, POOL, "b")
-        stage.order = Order((TARGET, other), (), Kind.RULE, Evict.WHEN_ALLOWED)
+        stage.order = Order((TARGET, other), (), HoldKind.RULE, EvictionMode.WHEN_ALLOWED)
         post = stage.model.post
 
         async def refuse(path: str, body: Any) -> Any:
@@ -268,7 +270,7 @@ def test_a_refused_hold_leaves_no_other_device_in_service(monkeypatch: pytest.Mo
 
 def test_two_drains_of_one_device_share_its_hold() -> None:
     async def play() -> None:
-        stage = Stage(3, Kind.CLAIM)
+        stage = Stage(3, HoldKind.CLAIM)
         await stage.start()
         first = stage.drainer
         stage.drainer = Drainer(
@@ -284,7 +286,7 @@ def test_two_drains_of_one_device_share_its_hold() -> None:
 
 def test_a_process_that_does_not_lead_writes_nothing() -> None:
     async def play() -> None:
-        stage = Stage(4, Kind.RULE)
+        stage = Stage(4, HoldKind.RULE)
         await stage.start(may_write=lambda: False)
         with pytest.raises(NotLeadingError):
             await stage.drainer.step()
@@ -295,12 +297,12 @@ def test_a_process_that_does_not_lead_writes_nothing() -> None:
 
 def test_a_rate_spaces_evictions() -> None:
     async def play() -> None:
-        stage = Stage(5, Kind.RULE)
+        stage = Stage(5, HoldKind.RULE)
         stage.order = Order(
             (TARGET, DeviceID(DRIVER, POOL, "b")),
-            (Selector(DRIVER, POOL),),
-            Kind.RULE,
-            Evict.WHEN_ALLOWED,
+            (HoldSelector(DRIVER, POOL),),
+            HoldKind.RULE,
+            EvictionMode.WHEN_ALLOWED,
             10.0,
         )
         stage.model.add_pod("x")
@@ -319,8 +321,8 @@ def test_a_rate_spaces_evictions() -> None:
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("kind", [*Kind])
-def test_a_drain_that_is_stopped_at_a_change_ends(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [*HoldKind])
+def test_a_drain_that_is_stopped_at_a_change_ends(kind: HoldKind) -> None:
     """One that does not end would keep the only worker, and so every DeviceMaintenance."""
 
     async def play() -> None:
@@ -344,7 +346,7 @@ def test_a_drain_that_is_stopped_at_a_change_ends(kind: Kind) -> None:
 
 def test_a_drain_is_done_only_when_the_scheduler_must_have_seen_the_hold() -> None:
     async def play() -> None:
-        stage = Stage(6, Kind.RULE)
+        stage = Stage(6, HoldKind.RULE)
         await stage.start()
         ended = asyncio.create_task(stage.drainer.run(lambda plan: plan.held and plan.idle))
         await asyncio.sleep(0.05)

@@ -262,7 +262,7 @@ async def test_a_clock_that_is_set_back_makes_no_answer_older() -> None:
     cluster = cluster_of(Api(), content=True)
     informers = cluster.part(Devices)
     found = statuses.Statuses(cluster, views=True, clock=lambda: now[0])
-    key = statuses.Key("d", None)
+    key = statuses.StatusKey("d", None)
     assert (await found.of(key, 1000.0)).pools == {}
     now[0] = 100.0
     informers.slices.handle(a_slice("a"))

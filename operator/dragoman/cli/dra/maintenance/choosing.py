@@ -19,7 +19,7 @@ from dragoman.inventory.inventory import Inventory, take
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.maintenance import holds, targets
 from dragoman.maintenance.holds import Hold
-from dragoman.maintenance.targets import Selection, Target, near
+from dragoman.maintenance.targets import Target, TargetSelection, near
 
 NEEDS: Final = ("resourceslices", "resourceclaims", "devicetaintrules", "pods")
 
@@ -44,7 +44,7 @@ class Chosen:
     snapshot: Snapshot
     inventory: Inventory
     targets: tuple[Target, ...]
-    selection: Selection
+    selection: TargetSelection
     holds: tuple[Hold, ...]
 
     def notes(self) -> Iterator[str]:

@@ -98,8 +98,8 @@ def drain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     options = draining.Options(
         command="drain",
         reason=reason,
-        kind=None if mechanism == "auto" else draining.Kind(mechanism),
-        evict=draining.Evict.NOW if disable_eviction else draining.Evict.WHEN_ALLOWED,
+        kind=None if mechanism == "auto" else draining.HoldKind(mechanism),
+        evict=draining.EvictionMode.NOW if disable_eviction else draining.EvictionMode.WHEN_ALLOWED,
         unmanaged=force,
         rate=rate or 0.0,
         timeout=timeout,

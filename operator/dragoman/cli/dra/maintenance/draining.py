@@ -30,12 +30,12 @@ from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import discover, server_version
 from dragoman.kube.errors import ApiError
-from dragoman.maintenance.actions import Evict
-from dragoman.maintenance.holds import Kind
+from dragoman.maintenance.actions import EvictionMode
+from dragoman.maintenance.holds import HoldKind
 from dragoman.maintenance.manifests import Origin
-from dragoman.maintenance.plan import Facts, Plan
+from dragoman.maintenance.plan import MaintenanceFacts, MaintenancePlan
 
-__all__ = ["Drain", "Evict", "Kind", "Options", "carry_out"]
+__all__ = ["Drain", "EvictionMode", "HoldKind", "Options", "carry_out"]
 
 _REFUSED: Final = frozenset({400, 401, 403, 404, 405, 422})
 """Answers of the API server that waiting does not change."""
@@ -56,7 +56,7 @@ class Drain:
     source: Source
     chosen: Chosen
     options: Options
-    facts: Facts
+    facts: MaintenanceFacts
     quiet: bool = False
     news: list[News] = field(default_factory=list)
     _drainer: Drainer | None = None
@@ -83,7 +83,7 @@ class Drain:
 
     async def _drain(self, client: Client) -> None:
         served = await discover(client, "off")
-        rules = await served_rules(client) if self.facts.kind is Kind.RULE else None
+        rules = await served_rules(client) if self.facts.kind is HoldKind.RULE else None
         binding = await server_version(client) >= rights.BINDING
         await rights.require(client, self._needs(binding=binding))
         writer = Writer(
@@ -129,20 +129,20 @@ class Drain:
                 return
 
     def _needs(self, *, binding: bool) -> tuple[rights.Need, ...]:
-        rules = self.facts.kind is Kind.RULE
+        rules = self.facts.kind is HoldKind.RULE
         held = rights.holding(self.source.namespace, rules=rules, binding=binding)
         needs = (*rights.WATCHED, *held)
-        if self.options.evict is Evict.NEVER:
+        if self.options.evict is EvictionMode.NEVER:
             return needs
-        return (*needs, *rights.evicting(delete=self.options.evict is Evict.NOW))
+        return (*needs, *rights.evicting(delete=self.options.evict is EvictionMode.NOW))
 
     @property
     def _settles(self) -> bool:
         """Whether to wait for allocations that the scheduler had begun before the hold."""
-        return self.options.evict is not Evict.NEVER or self.facts.kind is Kind.CLAIM
+        return self.options.evict is not EvictionMode.NEVER or self.facts.kind is HoldKind.CLAIM
 
-    def _done(self, plan: Plan) -> bool:
-        if self.options.evict is Evict.NEVER:
+    def _done(self, plan: MaintenancePlan) -> bool:
+        if self.options.evict is EvictionMode.NEVER:
             return plan.held
         return plan.held and plan.idle
 

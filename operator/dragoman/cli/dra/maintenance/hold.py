@@ -75,7 +75,7 @@ def hold(  # noqa: PLR0913, PLR0917 — one parameter for each option
     options = draining.Options(
         command="hold",
         reason=reason,
-        kind=None if mechanism == "auto" else draining.Kind(mechanism),
+        kind=None if mechanism == "auto" else draining.HoldKind(mechanism),
         wait=wait,
         timeout=timeout,
     )

@@ -17,12 +17,12 @@ from dragoman.cli.dra.output import Exit, Report, Unusable
 from dragoman.kube.client import Client, find, items
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import PODS, Resource
-from dragoman.maintenance.actions import Evict
-from dragoman.maintenance.budgets import Budget, Protected, predict
-from dragoman.maintenance.holds import Kind
+from dragoman.maintenance.actions import EvictionMode
+from dragoman.maintenance.budgets import DisruptionBudget, Protected, predict
+from dragoman.maintenance.holds import HoldKind
 from dragoman.maintenance.manifests import selectors
-from dragoman.maintenance.plan import Facts, evictions
-from dragoman.maintenance.preview import Preview, listed, preview
+from dragoman.maintenance.plan import MaintenanceFacts, evictions
+from dragoman.maintenance.preview import MaintenancePreview, listed, preview
 
 BUDGETS: Final = Resource("policy", "v1", "poddisruptionbudgets")
 _READ_PODS: Final = 200
@@ -48,8 +48,8 @@ class Options:
 
     command: str
     reason: str = ""
-    kind: Kind | None = None
-    evict: Evict = Evict.NEVER
+    kind: HoldKind | None = None
+    evict: EvictionMode = EvictionMode.NEVER
     wait: bool = True
     rate: float = 0.0
     timeout: float = 0.0
@@ -59,21 +59,21 @@ class Options:
     def flags(self) -> str:
         """Return the flags without which a drain would not go on."""
         force = " --force" if self.unmanaged else ""
-        return f"{force} --disable-eviction" if self.evict is Evict.NOW else force
+        return f"{force} --disable-eviction" if self.evict is EvictionMode.NOW else force
 
 
-def facts_of(chosen: Chosen, options: Options) -> Facts:
+def facts_of(chosen: Chosen, options: Options) -> MaintenanceFacts:
     """Return what plans are computed from, at the time of reading."""
     listed_rules = "devicetaintrules" in chosen.inventory.world.listed
-    kind = options.kind or (Kind.RULE if listed_rules else Kind.CLAIM)
-    if kind is Kind.RULE and not listed_rules:
+    kind = options.kind or (HoldKind.RULE if listed_rules else HoldKind.CLAIM)
+    if kind is HoldKind.RULE and not listed_rules:
         raise Unusable(
             "--with=rule: DeviceTaintRules are not served, or you cannot list them; "
             "--with=claim holds devices with ResourceClaims"
         )
     ids = set(chosen.selection.ids)
     world = chosen.inventory.world
-    return Facts(
+    return MaintenanceFacts(
         devices=chosen.selection.ids,
         kind=kind,
         selectors=selectors(chosen.selection.ids, _whole(chosen)),
@@ -96,29 +96,32 @@ def _whole(chosen: Chosen) -> Iterator[tuple[str, str]]:
             yield target.driver, target.pool
 
 
-def previewed(source: Source, chosen: Chosen, facts: Facts) -> Preview:
+def previewed(source: Source, chosen: Chosen, facts: MaintenanceFacts) -> MaintenancePreview:
     """Return the preview; budgets are read where pods would be evicted."""
     wanted = [one.key for one in evictions(facts)]
     if source.snapshot or not wanted or len(wanted) > _READ_PODS:
         return preview(facts, chosen.selection.devices)
     pods, budgets = source.call(lambda client: _protections(client, wanted))
     refusals = predict((pods[key] for key in wanted if key in pods), budgets)
-    if facts.evict is Evict.NOW:
+    if facts.evict is EvictionMode.NOW:
         refusals = {}
     return preview(facts, chosen.selection.devices, refusals)
 
 
 async def _protections(
     client: Client, wanted: list[str]
-) -> tuple[dict[str, Protected], list[Budget]]:
+) -> tuple[dict[str, Protected], list[DisruptionBudget]]:
     async def pod(key: str) -> Protected | None:
         namespace, _, name = key.partition("/")
         found = await find(client, PODS.path(namespace, name))
         return None if found is None else Protected.parse(found)
 
-    async def budgets(namespace: str) -> list[Budget]:
+    async def budgets(namespace: str) -> list[DisruptionBudget]:
         try:
-            return [Budget.parse(item) async for item in items(client, BUDGETS.path(namespace))]
+            return [
+                DisruptionBudget.parse(item)
+                async for item in items(client, BUDGETS.path(namespace))
+            ]
         except ApiError as error:
             if error.code != _FORBIDDEN:
                 raise
@@ -130,7 +133,9 @@ async def _protections(
     return {one.key: one for one in found if one}, [one for part in read for one in part]
 
 
-def dry_run(chosen: Chosen, found: Preview, facts: Facts, command: str) -> Report:
+def dry_run(
+    chosen: Chosen, found: MaintenancePreview, facts: MaintenanceFacts, command: str
+) -> Report:
     """Return what a command would do, without doing it."""
     refusals = {key: why for key, why in (found.refusals or {}).items() if why}
     refusals |= dict.fromkeys(found.spared, "no controller replaces it: --force evicts it")
@@ -164,7 +169,7 @@ class Refused(click.ClickException):
     exit_code = Exit.OBSTACLE
 
 
-def refused(found: Preview, wish: Wish) -> Refused:
+def refused(found: MaintenancePreview, wish: Wish) -> Refused:
     """Return the refusal to evict pods that no controller replaces, with the ways out."""
     return Refused(
         f"nothing was changed: no controller replaces {listed(found.spared)}; "
@@ -173,10 +178,14 @@ def refused(found: Preview, wish: Wish) -> Refused:
     )
 
 
-def misunderstood_force(options: Options, found: Preview) -> str:
+def misunderstood_force(options: Options, found: MaintenancePreview) -> str:
     """Tell the user of --force who expects that pods are deleted whatever budgets allow."""
     protected = any((found.refusals or {}).values())
-    if not options.unmanaged or options.evict is Evict.NOW or (found.unmanaged and not protected):
+    if (
+        not options.unmanaged
+        or options.evict is EvictionMode.NOW
+        or (found.unmanaged and not protected)
+    ):
         return ""
     return (
         "--force evicts pods without a controller, and asks PodDisruptionBudgets all the same; "

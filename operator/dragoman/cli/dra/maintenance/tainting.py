@@ -17,13 +17,13 @@ from dragoman.cli.dra.missing import cannot_tell, unseen_of
 from dragoman.cli.dra.output import Exit, Report, Unusable
 from dragoman.cli.terminal import say
 from dragoman.controllers.maintenance.view import served_rules
-from dragoman.controllers.maintenance.writer import Result, Writer
+from dragoman.controllers.maintenance.writer import Writer, WriteResult
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import discover
-from dragoman.maintenance.actions import Evict
-from dragoman.maintenance.holds import Kind, Selector, Taint, parse_taint
+from dragoman.maintenance.actions import EvictionMode
+from dragoman.maintenance.holds import HoldKind, HoldSelector, HoldTaint, parse_taint
 from dragoman.maintenance.manifests import Origin
-from dragoman.maintenance.preview import Preview
+from dragoman.maintenance.preview import MaintenancePreview
 from dragoman.words import counted
 
 
@@ -43,15 +43,15 @@ def taint(source: Source, wish: Wish, reason: str) -> Report:
     chosen = choose(source, replace(wish, names=targets))
     require_devices(chosen)
     _require_rules(chosen)
-    evict = Evict.NOW if wanted.effect == "NoExecute" else Evict.NEVER
-    options = previewing.Options("taint", reason, Kind.RULE, evict, unmanaged=True)
+    evict = EvictionMode.NOW if wanted.effect == "NoExecute" else EvictionMode.NEVER
+    options = previewing.Options("taint", reason, HoldKind.RULE, evict, unmanaged=True)
     facts = previewing.facts_of(chosen, options)
     _require_no_other(chosen, facts.selectors, wanted)
     found = previewing.previewed(source, chosen, facts)
     return _carry_out(source, chosen, (facts.selectors, wanted, reason), found)
 
 
-def _wanted(names: tuple[str, ...]) -> Taint:
+def _wanted(names: tuple[str, ...]) -> HoldTaint:
     """Take the taint out of the arguments; raise click.UsageError."""
     given = [name for name in names if ":" in name]
     if len(given) != 1:
@@ -73,7 +73,9 @@ def _require_rules(chosen: Chosen) -> None:
         )
 
 
-def _require_no_other(chosen: Chosen, selectors: tuple[Selector, ...], wanted: Taint) -> None:
+def _require_no_other(
+    chosen: Chosen, selectors: tuple[HoldSelector, ...], wanted: HoldTaint
+) -> None:
     """Raise Unusable where a rule of this command has another value: it would stay as it is."""
     for hold in chosen.holds:
         set_by = hold.taint
@@ -89,8 +91,8 @@ def _require_no_other(chosen: Chosen, selectors: tuple[Selector, ...], wanted: T
 def _carry_out(
     source: Source,
     chosen: Chosen,
-    rules: tuple[tuple[Selector, ...], Taint, str],
-    found: Preview,
+    rules: tuple[tuple[HoldSelector, ...], HoldTaint, str],
+    found: MaintenancePreview,
 ) -> Report:
     selectors, wanted, reason = rules
     lines = list(_preview(found))
@@ -118,7 +120,7 @@ def _carry_out(
     return Report("Tainting", document, tuple(lines), Exit.CLEAR, tuple(chosen.notes()))
 
 
-def _preview(found: Preview) -> Iterator[str]:
+def _preview(found: MaintenancePreview) -> Iterator[str]:
     yield from found.lines()
     if found.evicted:
         yield (
@@ -128,7 +130,7 @@ def _preview(found: Preview) -> Iterator[str]:
 
 
 async def create(
-    client: Client, selectors: tuple[Selector, ...], wanted: Taint, reason: str
+    client: Client, selectors: tuple[HoldSelector, ...], wanted: HoldTaint, reason: str
 ) -> dict[str, bool]:
     """Create rules; return the names with whether each is new."""
     served = await discover(client, "off")
@@ -138,5 +140,5 @@ async def create(
     for selector in selectors:
         outcome = await writer.create_rule(selector, wanted)
         name = str((outcome.written or {}).get("metadata", {}).get("name", ""))
-        names[name] = outcome.result is Result.DONE
+        names[name] = outcome.result is WriteResult.DONE
     return names

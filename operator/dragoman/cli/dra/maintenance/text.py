@@ -5,43 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dragoman.controllers.maintenance.drainer import News, Step
+from dragoman.controllers.maintenance.drainer import DrainStep, News
 from dragoman.inventory.ages import duration
-from dragoman.maintenance.actions import Evict
-from dragoman.maintenance.plan import Plan
+from dragoman.maintenance.actions import EvictionMode
+from dragoman.maintenance.plan import MaintenancePlan
 from dragoman.maintenance.preview import listed
 from dragoman.model import Pod
 from dragoman.model.deviceid import DeviceID
 from dragoman.words import counted
 
 
-def line(news: News, evict: Evict) -> str:
+def line(news: News, evict: EvictionMode) -> str:
     """Return one step in words."""
     after = f" after {duration(news.seconds)}" if news.seconds >= 1 else ""
     match news.step:
-        case Step.CREATED:
+        case DrainStep.CREATED:
             effect = " (NoSchedule)" if "devicetaintrule" in news.subject else ""
             return f"{news.subject} created{effect}"
-        case Step.EXISTED:
+        case DrainStep.EXISTED:
             return f"{news.subject} exists already"
-        case Step.REFUSED:
+        case DrainStep.REFUSED:
             return f"{news.subject}: {news.message.rstrip('.')}; trying again"
-        case Step.EVICTED:
-            verb = "deleted" if evict is Evict.NOW else "evicted"
+        case DrainStep.EVICTED:
+            verb = "deleted" if evict is EvictionMode.NOW else "evicted"
             return f"{news.subject}: {verb}{after}"
-        case Step.ENDED:
+        case DrainStep.ENDED:
             return f"{news.subject}: ended{after}"
-        case Step.TOLERATES:
+        case DrainStep.TOLERATES:
             return f"claim {news.subject} tolerates the taint: its pods stay"
-        case Step.RETURNS:
+        case DrainStep.RETURNS:
             return f"{news.subject} was placed again on a claim in use: scale its workload down"
-        case Step.UNMANAGED:
+        case DrainStep.UNMANAGED:
             return f"{news.subject} stays: no controller replaces it, and --force evicts it"
         case _:
             return f"{news.subject}: {news.message}"
 
 
-def left(plan: Plan) -> str:
+def left(plan: MaintenancePlan) -> str:
     """Return what a drain still waits for."""
     parts = [f"{counted(len(plan.busy), 'device')} in use"]
     if plan.unheld:
@@ -52,7 +52,13 @@ def left(plan: Plan) -> str:
 
 
 def closing(  # noqa: PLR0913 — all of it is said
-    plan: Plan | None, ended: str, *, done: bool, command: str, wish: str, flags: str = ""
+    plan: MaintenancePlan | None,
+    ended: str,
+    *,
+    done: bool,
+    command: str,
+    wish: str,
+    flags: str = "",
 ) -> Iterator[str]:
     """Yield the state that a command leaves, how to continue, and how to undo it."""
     back = f"Back: kubectl dra un{command} {wish}"
@@ -75,7 +81,7 @@ def closing(  # noqa: PLR0913 — all of it is said
     yield back
 
 
-def devices(plan: Plan | None, wanted: Iterable[DeviceID]) -> list[dict[str, Any]]:
+def devices(plan: MaintenancePlan | None, wanted: Iterable[DeviceID]) -> list[dict[str, Any]]:
     """Return the devices for programs."""
     return [
         {
@@ -87,7 +93,7 @@ def devices(plan: Plan | None, wanted: Iterable[DeviceID]) -> list[dict[str, Any
     ]
 
 
-def remaining(plan: Plan | None) -> list[str]:
+def remaining(plan: MaintenancePlan | None) -> list[str]:
     """Return the pods that still use a device, for programs."""
     return sorted(map(_key, plan.pods)) if plan else []
 
@@ -96,7 +102,7 @@ def pods(news: Iterable[News]) -> list[dict[str, Any]]:
     """Return the outcome for each pod, as JSON."""
     found: dict[str, dict[str, Any]] = {}
     for one in news:
-        if one.step in (Step.REFUSED, Step.EVICTED, Step.ENDED):
+        if one.step in (DrainStep.REFUSED, DrainStep.EVICTED, DrainStep.ENDED):
             found[one.subject] = {
                 "pod": one.subject,
                 "state": str(one.step),

@@ -18,8 +18,8 @@ from dragoman.cli.dra.maintenance.targeting import Wish
 from dragoman.cli.dra.output import Exit, Report, Unusable
 from dragoman.controllers.maintenance import drainer
 from dragoman.kube.errors import ApiError
-from dragoman.maintenance.actions import Evict
-from dragoman.maintenance.holds import Kind, Selector, Taint
+from dragoman.maintenance.actions import EvictionMode
+from dragoman.maintenance.holds import HoldKind, HoldSelector, HoldTaint
 from tests.support.dra import Desk
 from tests.support.worlds.inventory import DRIVER, pool
 from tests.unit.controllers.maintenance.model import Model
@@ -65,12 +65,12 @@ def run(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     *faults: ApiError,
-    kind: Kind = Kind.RULE,
+    kind: HoldKind = HoldKind.RULE,
     refused: str = "",
 ) -> Report:
     """Drain the only device."""
     desk = Desk(folder, pool("n", ["a"]))
-    server = Server(random.Random(1), rules=kind is Kind.RULE)
+    server = Server(random.Random(1), rules=kind is HoldKind.RULE)
     server.faults = [*faults]
     server.refused = refused
 
@@ -79,7 +79,7 @@ def run(
             return asyncio.run(question(server))  # type: ignore[arg-type]
 
     chosen = choose(Source(snapshot=desk.file), Wish((GPU,), dry_run=True))
-    options = previewing.Options("drain", kind=kind, evict=Evict.WHEN_ALLOWED, timeout=20.0)
+    options = previewing.Options("drain", kind=kind, evict=EvictionMode.WHEN_ALLOWED, timeout=20.0)
     facts = previewing.facts_of(chosen, options)
     monkeypatch.setattr(Source, "call", call)
     return Drain(Source(), chosen, options, facts).run()
@@ -89,14 +89,14 @@ def test_rights_for_held_claims_are_asked_for_before_the_first_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(Unusable, match=r"nothing was changed: you cannot .*resourceclaims/binding"):
-        run(tmp_path, monkeypatch, kind=Kind.CLAIM, refused="binding")
-    assert run(tmp_path, monkeypatch, kind=Kind.CLAIM).status is Exit.CLEAR
+        run(tmp_path, monkeypatch, kind=HoldKind.CLAIM, refused="binding")
+    assert run(tmp_path, monkeypatch, kind=HoldKind.CLAIM).status is Exit.CLEAR
 
 
 def test_a_taint_that_is_there_already_is_not_called_new() -> None:
     server: Any = Server(random.Random(1), rules=True)
     server.faults = []
-    wanted = ((Selector(DRIVER, "n", "a"),), Taint("example.com/xid", "79"), "")
+    wanted = ((HoldSelector(DRIVER, "n", "a"),), HoldTaint("example.com/xid", "79"), "")
     first = asyncio.run(create(server, *wanted))
     assert [*first.values()] == [True]
     assert asyncio.run(create(server, *wanted)) == dict.fromkeys(first, False)

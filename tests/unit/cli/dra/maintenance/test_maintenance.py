@@ -9,7 +9,7 @@ from dragoman.cli.dra.maintenance.quantities import Duration
 from dragoman.cli.dra.maintenance.targeting import Wish
 from dragoman.cli.dra.output import Unusable
 from dragoman.maintenance import manifests
-from dragoman.maintenance.holds import HOLD_TAINT, Selector, Taint
+from dragoman.maintenance.holds import HOLD_TAINT, HoldSelector, HoldTaint
 from dragoman.maintenance.manifests import Origin
 from tests.support.dra import Desk, invoke
 from tests.support.manifests import Json
@@ -35,7 +35,7 @@ def desk(tmp_path: Path) -> Desk:
         held(claim("shared", "ml"), ("n", "a"), pods=[trainer]),
         trainer,
         manifests.rule_manifest(
-            "resource.k8s.io/v1", Selector(*B), HOLD_TAINT, Origin("XID 79", "ann")
+            "resource.k8s.io/v1", HoldSelector(*B), HOLD_TAINT, Origin("XID 79", "ann")
         ),
     )
 
@@ -153,8 +153,8 @@ def test_a_taint_that_deletes_pods_says_so(desk: Desk) -> None:
 def test_a_taint_with_another_value_is_not_hidden_by_the_rule_that_is_there(
     tmp_path: Path,
 ) -> None:
-    taint = Taint("example.com/xid", "79")
-    there = manifests.rule_manifest("resource.k8s.io/v1", Selector(*B), taint, Origin())
+    taint = HoldTaint("example.com/xid", "79")
+    there = manifests.rule_manifest("resource.k8s.io/v1", HoldSelector(*B), taint, Origin())
     desk = Desk(tmp_path, pool("n", ["a", "b"]), there)
     result = invoke(
         "taint",

@@ -3,10 +3,10 @@
 import pytest
 
 from dragoman.cli.dra.maintenance import text
-from dragoman.controllers.maintenance.drainer import News, Step
-from dragoman.maintenance.actions import Evict
-from dragoman.maintenance.holds import Kind
-from dragoman.maintenance.plan import Plan, plan
+from dragoman.controllers.maintenance.drainer import DrainStep, News
+from dragoman.maintenance.actions import EvictionMode
+from dragoman.maintenance.holds import HoldKind
+from dragoman.maintenance.plan import MaintenancePlan, plan
 from dragoman.model import claimcontent
 from tests.support.worlds.inventory import claim, held
 from tests.unit.maintenance.builders import A, facts, held_claim, rule, running, user
@@ -14,43 +14,51 @@ from tests.unit.maintenance.builders import A, facts, held_claim, rule, running,
 WISH = str(A)
 USED = plan(facts(user("x"), pods=[running("x")], holds=[rule()]))
 IDLE = plan(facts(holds=[rule()]))
-WAITS = plan(facts(user("x"), kind=Kind.CLAIM, holds=[held_claim(allocated=False)]))
+WAITS = plan(facts(user("x"), kind=HoldKind.CLAIM, holds=[held_claim(allocated=False)]))
 
 
 @pytest.mark.parametrize(
     ("news", "evict", "said"),
     [
         (
-            News(Step.CREATED, "devicetaintrule.resource.k8s.io/r"),
-            Evict.NEVER,
+            News(DrainStep.CREATED, "devicetaintrule.resource.k8s.io/r"),
+            EvictionMode.NEVER,
             "devicetaintrule.resource.k8s.io/r created (NoSchedule)",
         ),
         (
-            News(Step.CREATED, "resourceclaim.resource.k8s.io/c"),
-            Evict.NEVER,
+            News(DrainStep.CREATED, "resourceclaim.resource.k8s.io/c"),
+            EvictionMode.NEVER,
             "resourceclaim.resource.k8s.io/c created",
         ),
-        (News(Step.EXISTED, "r"), Evict.NEVER, "r exists already"),
+        (News(DrainStep.EXISTED, "r"), EvictionMode.NEVER, "r exists already"),
         (
-            News(Step.REFUSED, "ml/x", "The disruption budget b needs 1."),
-            Evict.WHEN_ALLOWED,
+            News(DrainStep.REFUSED, "ml/x", "The disruption budget b needs 1."),
+            EvictionMode.WHEN_ALLOWED,
             "ml/x: The disruption budget b needs 1; trying again",
         ),
-        (News(Step.EVICTED, "ml/x", "", 41.2), Evict.WHEN_ALLOWED, "ml/x: evicted after 41s"),
-        (News(Step.EVICTED, "ml/x", "", 0.2), Evict.NOW, "ml/x: deleted"),
-        (News(Step.ENDED, "ml/x", "", 71.0), Evict.WHEN_ALLOWED, "ml/x: ended after 71s"),
         (
-            News(Step.TOLERATES, "ml/x"),
-            Evict.WHEN_ALLOWED,
+            News(DrainStep.EVICTED, "ml/x", "", 41.2),
+            EvictionMode.WHEN_ALLOWED,
+            "ml/x: evicted after 41s",
+        ),
+        (News(DrainStep.EVICTED, "ml/x", "", 0.2), EvictionMode.NOW, "ml/x: deleted"),
+        (
+            News(DrainStep.ENDED, "ml/x", "", 71.0),
+            EvictionMode.WHEN_ALLOWED,
+            "ml/x: ended after 71s",
+        ),
+        (
+            News(DrainStep.TOLERATES, "ml/x"),
+            EvictionMode.WHEN_ALLOWED,
             "claim ml/x tolerates the taint: its pods stay",
         ),
     ],
 )
-def test_each_step_has_a_line(news: News, evict: Evict, said: str) -> None:
+def test_each_step_has_a_line(news: News, evict: EvictionMode, said: str) -> None:
     assert text.line(news, evict) == said
 
 
-def closing(found: Plan | None, ended: str = "", *, done: bool = False) -> list[str]:
+def closing(found: MaintenancePlan | None, ended: str = "", *, done: bool = False) -> list[str]:
     return [*text.closing(found, ended, done=done, command="drain", wish=WISH)]
 
 
@@ -80,9 +88,9 @@ def test_a_claim_that_no_pod_uses_is_named_with_the_remedy() -> None:
 
 def test_programs_get_the_last_state_of_each_pod() -> None:
     news = [
-        News(Step.REFUSED, "ml/x", "no", 1.0),
-        News(Step.EVICTED, "ml/x", "", 2.04),
-        News(Step.CREATED, "r"),
+        News(DrainStep.REFUSED, "ml/x", "no", 1.0),
+        News(DrainStep.EVICTED, "ml/x", "", 2.04),
+        News(DrainStep.CREATED, "r"),
     ]
     assert text.pods(news) == [{"pod": "ml/x", "state": "evicted", "message": "", "seconds": 2.0}]
     assert text.remaining(USED) == ["ns/x"]
