@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 from dragoman.allocation import profile
-from dragoman.doctor.doctorfacts import Facts
+from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.examination import examine
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
@@ -70,7 +70,7 @@ def measure(snapshot: Snapshot) -> tuple[float, int]:
     """Return the seconds from objects to findings, and how many findings there are."""
     began = time.process_time()
     inventory = take(parse(snapshot), profile("1.36"))
-    findings = examine(Facts(snapshot, inventory)).findings
+    findings = examine(DoctorFacts(snapshot, inventory)).findings
     return time.process_time() - began, len(findings)
 
 

@@ -9,9 +9,9 @@ import pytest
 from dragoman.cli.check.configs import ConfigChecker
 from dragoman.cli.check.settings import CATALOG
 from dragoman.linting import engine
-from dragoman.linting.findings.finding import Report
+from dragoman.linting.findings.finding import CheckReport
 from dragoman.linting.knowledge.api import api_of
-from dragoman.linting.knowledge.devices import Devices
+from dragoman.linting.knowledge.devices import KnownDevices
 from dragoman.versions import parse
 from tests.conformance.manifests.verdicts import manifests, recorded
 
@@ -22,10 +22,12 @@ BAR = 0.9
 
 
 @cache
-def report(text: str, version: str) -> Report:
+def report(text: str, version: str) -> CheckReport:
     configs = ConfigChecker((CATALOG,), ())
     source, api = engine.read("m.yaml", text), api_of(parse(version))
-    checked = engine.check([source], api, Devices(), engine.Options(), driver_configs=configs)
+    checked = engine.check(
+        [source], api, KnownDevices(), engine.CheckOptions(), driver_configs=configs
+    )
     return checked.report
 
 

@@ -26,8 +26,8 @@ from dragoman.words.spelling import closest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dragoman.drivers.conformance.checks import Check, Outcome, Report
-    from dragoman.drivers.conformance.running import Plan
+    from dragoman.drivers.conformance.checks import Check, CheckOutcome, ConformanceReport
+    from dragoman.drivers.conformance.running import RunPlan
 
 EXTRA: Final = "in a checkout of dragoman, pip install '.[conformance]'"
 
@@ -64,7 +64,7 @@ def _explain(name: str) -> None:
             click.echo(f"{title}: {text}.")
 
 
-def _run(options: Mapping[str, Any], selected: Sequence[Check]) -> Report:
+def _run(options: Mapping[str, Any], selected: Sequence[Check]) -> ConformanceReport:
     from dragoman.drivers.conformance import running  # noqa: PLC0415 — needs grpc
 
     if not options["driver_command"]:
@@ -92,7 +92,7 @@ def _run(options: Mapping[str, Any], selected: Sequence[Check]) -> Report:
         sys.exit(2)
 
 
-def _plan(options: Mapping[str, Any], selected: Sequence[Check]) -> Plan:
+def _plan(options: Mapping[str, Any], selected: Sequence[Check]) -> RunPlan:
     from dragoman.drivers.conformance import running  # noqa: PLC0415 — needs grpc
 
     path = options["profile"]
@@ -101,7 +101,7 @@ def _plan(options: Mapping[str, Any], selected: Sequence[Check]) -> Plan:
         parsed = profile.parse(tree)
     except (yaml.YAMLError, profile.ProfileError, UnicodeDecodeError) as error:
         raise ValueError(f"--profile {path}: {error}") from None
-    return running.Plan(
+    return running.RunPlan(
         command=options["driver_command"],
         checks=tuple(selected),
         profile=parsed,
@@ -111,11 +111,11 @@ def _plan(options: Mapping[str, Any], selected: Sequence[Check]) -> Plan:
     )
 
 
-def _progress(outcome: Outcome, done: int, total: int) -> None:
+def _progress(outcome: CheckOutcome, done: int, total: int) -> None:
     say(f"[{done:>3}/{total}] {line(outcome)}")
 
 
-def _merged(first: Report, again: Report) -> Report:
+def _merged(first: ConformanceReport, again: ConformanceReport) -> ConformanceReport:
     """Return the first report; a check whose status is not always the same fails."""
     outcomes = tuple(
         one
@@ -130,7 +130,7 @@ def _merged(first: Report, again: Report) -> Report:
     return replace(first, outcomes=outcomes)
 
 
-def _published(options: Mapping[str, Any], selected: Sequence[Check]) -> Report:
+def _published(options: Mapping[str, Any], selected: Sequence[Check]) -> ConformanceReport:
     """Check what a cluster's slices say, by reading alone."""
     try:
         api = Api.of(Credentials(options["kubeconfig"], options["context"]))
@@ -139,7 +139,7 @@ def _published(options: Mapping[str, Any], selected: Sequence[Check]) -> Report:
         raise click.ClickException(str(error)) from None
 
 
-def _finish(report: Report, options: Mapping[str, Any]) -> None:
+def _finish(report: ConformanceReport, options: Mapping[str, Any]) -> None:
     for name, render in reports.FORMATS.items():
         if path := options[name]:
             path.write_text(render(report), encoding="utf-8")

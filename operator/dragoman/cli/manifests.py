@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from dragoman.cli.unusable import Unusable
-from dragoman.linting.findings.finding import Failure
+from dragoman.linting.findings.finding import UnreadableFile
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 MAX_FILE: Final = 16 * 1024 * 1024
@@ -28,7 +28,9 @@ _KINDS: Final = {
 }
 
 
-def texts(names: Iterable[str], exclude: Iterable[str] = ()) -> Iterator[tuple[str, str] | Failure]:
+def texts(
+    names: Iterable[str], exclude: Iterable[str] = ()
+) -> Iterator[tuple[str, str] | UnreadableFile]:
     """Yield name and text of each file, or why it cannot be read; each file once.
 
     Args:
@@ -47,7 +49,7 @@ def texts(names: Iterable[str], exclude: Iterable[str] = ()) -> Iterator[tuple[s
                 f" curl -fsSL {name} | dragoman check -"
             )
         for path in _paths(name):
-            if isinstance(path, Failure):
+            if isinstance(path, UnreadableFile):
                 yield path
             elif path not in seen and not excluded(path, left_out):
                 seen.add(path)
@@ -62,7 +64,7 @@ def excluded(path: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(one, pattern.rstrip("/")) for pattern in patterns for one in candidates)
 
 
-def _paths(name: str) -> Iterator[str | Failure]:
+def _paths(name: str) -> Iterator[str | UnreadableFile]:
     path = Path(name)
     if name == STANDARD_INPUT:
         yield name
@@ -71,12 +73,12 @@ def _paths(name: str) -> Iterator[str | Failure]:
             str(one) for one in path.rglob("*") if one.suffix in SUFFIXES and not one.is_dir()
         )
         if not found:
-            yield Failure(name, 0, 0, f"no {', '.join(SUFFIXES)} file in it")
+            yield UnreadableFile(name, 0, 0, f"no {', '.join(SUFFIXES)} file in it")
         yield from found
     elif has_magic(name) and not path.exists():
         matches = sorted(set(_matches(path.anchor, path.relative_to(path.anchor).parts, set())))
         if not matches:
-            yield Failure(name, 0, 0, "the pattern matches no file")
+            yield UnreadableFile(name, 0, 0, "the pattern matches no file")
         yield from matches
     else:
         yield name
@@ -117,33 +119,33 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def read_text(name: str) -> tuple[str, str] | Failure:
+def read_text(name: str) -> tuple[str, str] | UnreadableFile:
     """Return name and text of a regular file or of standard input, or why it cannot be read."""
     try:
         content = _content(name)
     except OSError as error:
-        return Failure(name, 0, 0, error.strerror or str(error))
+        return UnreadableFile(name, 0, 0, error.strerror or str(error))
     except ValueError as error:
-        return Failure(name, 0, 0, str(error))
-    if isinstance(content, Failure):
+        return UnreadableFile(name, 0, 0, str(error))
+    if isinstance(content, UnreadableFile):
         return content
     if len(content) > MAX_FILE:
-        return Failure(name, 0, 0, f"larger than {MAX_FILE >> 20} MiB")
+        return UnreadableFile(name, 0, 0, f"larger than {MAX_FILE >> 20} MiB")
     try:
         return name, content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         column = error.start - content.rfind(b"\n", 0, error.start)
-        return Failure(name, line, column, "not UTF-8")
+        return UnreadableFile(name, line, column, "not UTF-8")
 
 
-def _content(name: str) -> bytes | Failure:
+def _content(name: str) -> bytes | UnreadableFile:
     """Read a file that is one: a FIFO would wait for a writer, and a device has no end."""
     if name == STANDARD_INPUT:
         return sys.stdin.buffer.read(MAX_FILE + 1)
     regular = not name.startswith(_DESCRIPTORS)
     if regular and (kind := _KINDS.get(stat.S_IFMT(Path(name).stat().st_mode))):
-        return Failure(name, 0, 0, f"{kind}, not a regular file")
+        return UnreadableFile(name, 0, 0, f"{kind}, not a regular file")
     # It may have become a FIFO since; opened so, it waits for no writer and is empty.
     descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | (os.O_NONBLOCK if regular else 0))
     with open(descriptor, "rb") as file:  # noqa: PTH123 — a descriptor

@@ -12,7 +12,7 @@ from dragoman.cli.dra.cluster import files
 from dragoman.cli.terminal import say
 from dragoman.cli.unusable import Unusable
 from dragoman.drivers.pretend import faults, guard, recorded, shapes
-from dragoman.drivers.pretend.slices import Pool
+from dragoman.drivers.pretend.slices import PretendPool
 from dragoman.drivers.throwaway.api import Api, ApiError
 from dragoman.drivers.throwaway.plane import is_throwaway
 from dragoman.inventory.snapshots import snapshot
@@ -69,7 +69,7 @@ def _run(options: Mapping[str, Any]) -> None:
     if not name.startswith(guard.PREFIX):
         _refuse(api, name, options)
     running.log_to_stderr()
-    nodes = running.Nodes(api, tuple(dict.fromkeys(pool.node for pool in pools)))
+    nodes = running.PretendNodes(api, tuple(dict.fromkeys(pool.node for pool in pools)))
     if options["create_nodes"]:
         nodes.create()
     elif options["kubelet_dir"] is None and (missing := _missing_nodes(api, nodes.names)):
@@ -91,7 +91,7 @@ def _run(options: Mapping[str, Any]) -> None:
 def _pretender(
     api: Api,
     driver: str,
-    pools: Sequence[Pool],
+    pools: Sequence[PretendPool],
     options: Mapping[str, Any],
     schemas: Sequence[Mapping[str, Any]] | None,
 ) -> Pretender:
@@ -134,7 +134,7 @@ def _schemas(options: Mapping[str, Any], driver: str) -> list[Mapping[str, Any]]
         raise click.UsageError(f"--schema {path}: {error}") from None
 
 
-def _pools(options: Mapping[str, Any]) -> tuple[str, list[Pool]]:
+def _pools(options: Mapping[str, Any]) -> tuple[str, list[PretendPool]]:
     """Return the driver that is pretended, and the pools to publish."""
     if bool(options["shape"]) == bool(options["source"]):
         raise click.UsageError("name either --shape or --from; --list-shapes lists shapes")
@@ -151,13 +151,13 @@ def _pools(options: Mapping[str, Any]) -> tuple[str, list[Pool]]:
         driver = made(names[0]).driver
         title = options["driver_name"] or guard.pretended(driver)
         rendered = [(node, made(node)) for node in names]
-        found = [Pool(title, node, one.devices, one.counters) for node, one in rendered]
+        found = [PretendPool(title, node, one.devices, one.counters) for node, one in rendered]
     if options["kubelet_dir"] is not None and len(found) != 1:
         raise click.UsageError("--kubelet-dir belongs to one node: name it by --node")
     return driver, found
 
 
-def _recorded(options: Mapping[str, Any]) -> tuple[str, list[Pool]]:
+def _recorded(options: Mapping[str, Any]) -> tuple[str, list[PretendPool]]:
     slices = _slices(options["source"])
     known = recorded.drivers(slices)
     driver = options["driver"] or (known[0] if len(known) == 1 else "")

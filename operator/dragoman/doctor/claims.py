@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from dragoman.doctor.devices import few
-from dragoman.doctor.doctorfacts import Facts, part
+from dragoman.doctor.doctorfacts import DoctorFacts, part
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.snapshots.documents import Document
@@ -18,7 +18,7 @@ NEAR_LIMIT: Final = 240
 """Consumers of one claim from which on the API's limit of 256 is near."""
 
 
-def claim_idle(facts: Facts) -> Iterator[Finding]:
+def claim_idle(facts: DoctorFacts) -> Iterator[Finding]:
     """A claim has kept devices for a while although no pod reserves it."""
     for claim in _claims(facts):
         since = claim.changed_at or claim.since
@@ -37,7 +37,7 @@ def claim_idle(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def claim_unowned(facts: Facts) -> Iterator[Finding]:
+def claim_unowned(facts: DoctorFacts) -> Iterator[Finding]:
     """A generated claim has no owner, or one that has ended, so that nothing deletes it."""
     if not facts.read("pods"):
         return
@@ -60,12 +60,12 @@ def claim_unowned(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def _young(facts: Facts, claim: Claim) -> bool:
+def _young(facts: DoctorFacts, claim: Claim) -> bool:
     newest = max(claim.changed_at, claim.metadata.created)
     return facts.age(newest) < facts.thresholds.settle
 
 
-def _ownerless(facts: Facts, claim: Claim) -> Finding:
+def _ownerless(facts: DoctorFacts, claim: Claim) -> Finding:
     metadata = claim.metadata
     users = adopters(claim, facts.pods_by_claim.get(claim.key, ()))
     user = users[0] if len(users) == 1 else None
@@ -98,7 +98,7 @@ def adopters(claim: Claim, pods: tuple[PodFact, ...]) -> list[PodFact]:
     ]
 
 
-def template_drift(facts: Facts) -> Iterator[Finding]:
+def template_drift(facts: DoctorFacts) -> Iterator[Finding]:
     """A claim differs from the template that its pod names: the template was replaced.
 
     Specs of templates are immutable, so only a template that is younger than the claim differs.
@@ -115,7 +115,7 @@ def template_drift(facts: Facts) -> Iterator[Finding]:
                 yield finding
 
 
-def _drift(facts: Facts, claim: Claim, pod: PodFact, template: Document) -> Finding | None:
+def _drift(facts: DoctorFacts, claim: Claim, pod: PodFact, template: Document) -> Finding | None:
     created = str(part(template, "metadata").get("creationTimestamp") or "")
     if created < claim.metadata.created:
         return None
@@ -150,7 +150,7 @@ def difference(one: Any, other: Any) -> str | None:
     return None if one == other else ""
 
 
-def consumers_near_limit(facts: Facts) -> Iterator[Finding]:
+def consumers_near_limit(facts: DoctorFacts) -> Iterator[Finding]:
     """A claim can soon be reserved for no further pod."""
     for claim in _claims(facts):
         count = len(claim.consumers)
@@ -164,7 +164,7 @@ def consumers_near_limit(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def finalizer_stuck(facts: Facts) -> Iterator[Finding]:
+def finalizer_stuck(facts: DoctorFacts) -> Iterator[Finding]:
     """A deleted claim stays because of finalizers although no live pod uses it."""
     if not facts.read("pods"):
         return
@@ -190,7 +190,7 @@ def finalizer_stuck(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _is_used(facts: Facts, claim: Claim) -> bool:
+def _is_used(facts: DoctorFacts, claim: Claim) -> bool:
     left = recorded(claim.left_consumers)
     if any(one.uid in left for one in claim.consumers):
         return True  # a node has to end containers first
@@ -201,6 +201,6 @@ def _devices(claim: Claim) -> str:
     return counted(len(claim.devices), "device")
 
 
-def _claims(facts: Facts) -> Iterator[Claim]:
+def _claims(facts: DoctorFacts) -> Iterator[Claim]:
     """Yield all claims but holds."""
     return (one for one in facts.inventory.world.claims.values() if not one.is_hold)

@@ -8,7 +8,7 @@ from typing import Final
 
 from dragoman.allocation import DeviceID, PoolID
 from dragoman.allocation.pools.taints import untolerated
-from dragoman.doctor.doctorfacts import Facts
+from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Device, State
@@ -30,7 +30,7 @@ _NAMES: Final = 3
 """Names of one kind that a message lists."""
 
 
-def device_lost(facts: Facts) -> Iterator[Finding]:
+def device_lost(facts: DoctorFacts) -> Iterator[Finding]:
     """A claim has a device that no current slice has, although its pool is not being published."""
     lost: defaultdict[str, list[Device]] = defaultdict(list)
     for device in facts.inventory.devices.values():
@@ -51,7 +51,7 @@ def device_lost(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _in_motion(facts: Facts, device: DeviceID) -> bool:
+def _in_motion(facts: DoctorFacts, device: DeviceID) -> bool:
     """Whether the missing slice of an incomplete pool may still bring the device."""
     pool = facts.inventory.pools.get(PoolID(device.driver, device.pool))
     return pool is not None and len(pool.slices) != pool.wanted
@@ -65,7 +65,7 @@ def _replace(claim: Claim) -> str:
     return f"kubectl dra release {claim.key}"
 
 
-def double_booked(facts: Facts) -> Iterator[Finding]:
+def double_booked(facts: DoctorFacts) -> Iterator[Finding]:
     """A device plugin and a DRA driver hand out devices of one node under one name."""
     served = _served(facts)
     for name, node in sorted(facts.inventory.world.nodes.items()):
@@ -82,7 +82,7 @@ def double_booked(facts: Facts) -> Iterator[Finding]:
                 )
 
 
-def _served(facts: Facts) -> dict[str, dict[str, dict[str, int]]]:
+def _served(facts: DoctorFacts) -> dict[str, dict[str, dict[str, int]]]:
     """Count DRA devices by node, extended resource and driver."""
     by_class = {
         name: [one for one in (found.extended_resource, f"{_PREFIX}{name}") if one]
@@ -103,7 +103,7 @@ def _served(facts: Facts) -> dict[str, dict[str, dict[str, int]]]:
     return found
 
 
-def share_over_capacity(facts: Facts) -> Iterator[Finding]:
+def share_over_capacity(facts: DoctorFacts) -> Iterator[Finding]:
     """Shares of a device take more of a capacity than the device has now."""
     for device in facts.inventory.devices.values():
         if device.content is None or not device.content.shareable:
@@ -128,7 +128,7 @@ def _ratio(taken: int, whole: int) -> str:
     return f"{taken * 100 // whole}%" if whole else "more than the whole"
 
 
-def tainted_in_use(facts: Facts) -> Iterator[Finding]:
+def tainted_in_use(facts: DoctorFacts) -> Iterator[Finding]:
     """A tainted device is in use by a claim that does not tolerate the taint."""
     for device in facts.inventory.devices.values():
         if not device.taints:
@@ -151,7 +151,7 @@ def tainted_in_use(facts: Facts) -> Iterator[Finding]:
                 )
 
 
-def admin_overlap(facts: Facts) -> Iterator[Finding]:
+def admin_overlap(facts: DoctorFacts) -> Iterator[Finding]:
     """A claim with admin access uses devices that belong to other claims."""
     watched: defaultdict[str, list[str]] = defaultdict(list)
     for device in facts.inventory.devices.values():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from dragoman.doctor.finding import Finding, Id, Subject
+from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.pools.pools import Pool
@@ -87,7 +87,7 @@ class Upgrade:
 
 
 @dataclass(frozen=True)
-class Facts:
+class DoctorFacts:
     """One reading of a cluster.
 
     Attributes:
@@ -159,23 +159,25 @@ class Facts:
                     found.setdefault(f"{pod.pod.metadata.namespace}/{name}", []).append(pod)
         return {key: tuple(pods) for key, pods in found.items()}
 
-    def claim_subject(self, claim: Claim) -> Subject:
+    def claim_subject(self, claim: Claim) -> FindingSubject:
         """Return a claim as the subject of a finding."""
         metadata = claim.metadata
-        return Subject(claim.key, "ResourceClaim", metadata.name, metadata.namespace, metadata.uid)
+        return FindingSubject(
+            claim.key, "ResourceClaim", metadata.name, metadata.namespace, metadata.uid
+        )
 
-    def pool_subject(self, pool: Pool, text: str = "") -> Subject:
+    def pool_subject(self, pool: Pool, text: str = "") -> FindingSubject:
         """Return a pool, or a part of it, as a subject; Events regard the pool's first slice."""
         name = pool.slices[0].name
         uid = str(part(self.slices.get(name), "metadata").get("uid") or "")
-        return Subject(text or str(pool.id), "ResourceSlice", name, uid=uid)
+        return FindingSubject(text or str(pool.id), "ResourceSlice", name, uid=uid)
 
-    def node_subject(self, name: str, text: str = "") -> Subject:
+    def node_subject(self, name: str, text: str = "") -> FindingSubject:
         """Return a node as the subject of a finding."""
         node = self.inventory.world.nodes.get(name)
         metadata = part(node.document, "metadata") if node else _EMPTY
         uid = str(metadata.get("uid") or "")
-        return Subject(text or name, "Node", name, uid=uid, api_version="v1")
+        return FindingSubject(text or name, "Node", name, uid=uid, api_version="v1")
 
 
 def part(document: Any, *path: str) -> Document:

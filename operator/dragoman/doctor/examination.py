@@ -21,10 +21,10 @@ from dragoman.doctor import (
     verdicts,
     webhooks,
 )
-from dragoman.doctor.doctorfacts import Facts
+from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import ORDER, Finding, Id, Severity
 
-Rule = Callable[[Facts], Iterator[Finding]]
+Rule = Callable[[DoctorFacts], Iterator[Finding]]
 
 RULES: Final[Mapping[Id, tuple[Rule, tuple[str, ...]]]] = {
     Id.POOL_INCOMPLETE: (pools.pool_incomplete, ("resourceslices",)),
@@ -92,7 +92,7 @@ class Diagnosis:
         return Counter(one.id for one in self.findings)
 
 
-def examine(facts: Facts, only: Iterable[Id] = ()) -> Diagnosis:
+def examine(facts: DoctorFacts, only: Iterable[Id] = ()) -> Diagnosis:
     """Run the rules.
 
     Args:

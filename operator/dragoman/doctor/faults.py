@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman.doctor.devices import few
-from dragoman.doctor.doctorfacts import Facts, listed, part
-from dragoman.doctor.finding import Finding, Id, Subject
+from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
+from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.inventory.usage.waiting import waiting
 from dragoman.model.requests import ExactRequest
 from dragoman.versions import parse_release
 
 Release = tuple[int, int, int]
-Trigger = Callable[[Facts], list[str]]
+Trigger = Callable[[DoctorFacts], list[str]]
 _MANY: Final = 8
 """Devices of one claim from which on the number of permutations is a problem."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class KnownFault:
     """A fault of a component of Kubernetes.
 
     Attributes:
@@ -50,7 +50,7 @@ class Fault:
         return not any(minor > branch for branch in self.fixed)
 
 
-def known_fault(facts: Facts) -> Iterator[Finding]:
+def known_fault(facts: DoctorFacts) -> Iterator[Finding]:
     """A fault of this release of Kubernetes concerns objects of the cluster."""
     version = _release(facts.snapshot.kubernetes)
     for fault in FAULTS if version else ():
@@ -58,7 +58,7 @@ def known_fault(facts: Facts) -> Iterator[Finding]:
         if fault.affects(version) and (met := fault.trigger(facts)):
             yield Finding(
                 Id.KNOWN_FAULT,
-                Subject(f"kubernetes#{fault.issue}"),
+                FindingSubject(f"kubernetes#{fault.issue}"),
                 f"{facts.snapshot.kubernetes} {fault.effect}: {few(met)}",
                 fault.remedy,
             )
@@ -74,7 +74,7 @@ def _release(text: str) -> Release | None:
 # What triggers them -------------------------------------------------------------------------------
 
 
-def _pods_with_two_templates(facts: Facts) -> list[str]:
+def _pods_with_two_templates(facts: DoctorFacts) -> list[str]:
     return sorted(
         pod.key
         for pod in facts.inventory.world.pods.values()
@@ -83,7 +83,7 @@ def _pods_with_two_templates(facts: Facts) -> list[str]:
     )
 
 
-def _shared_claims(facts: Facts) -> list[str]:
+def _shared_claims(facts: DoctorFacts) -> list[str]:
     """Return user-made claims that several pods name."""
     return sorted(
         key
@@ -95,7 +95,7 @@ def _shared_claims(facts: Facts) -> list[str]:
     )
 
 
-def _missing_templates(facts: Facts) -> list[str]:
+def _missing_templates(facts: DoctorFacts) -> list[str]:
     if not facts.read("resourceclaimtemplates"):
         return []
     return sorted(
@@ -107,7 +107,7 @@ def _missing_templates(facts: Facts) -> list[str]:
     )
 
 
-def _other_consumers(facts: Facts) -> list[str]:
+def _other_consumers(facts: DoctorFacts) -> list[str]:
     return sorted(
         key
         for key, claim in facts.inventory.world.claims.items()
@@ -115,11 +115,11 @@ def _other_consumers(facts: Facts) -> list[str]:
     )
 
 
-def _extended_claims(facts: Facts) -> list[str]:
+def _extended_claims(facts: DoctorFacts) -> list[str]:
     return sorted(key for key, one in facts.inventory.world.claims.items() if one.extended)
 
 
-def _extended_on_tainted(facts: Facts) -> list[str]:
+def _extended_on_tainted(facts: DoctorFacts) -> list[str]:
     return sorted(
         {
             one.claim.key
@@ -131,7 +131,7 @@ def _extended_on_tainted(facts: Facts) -> list[str]:
     )
 
 
-def _selectors_with_terms(facts: Facts) -> list[str]:
+def _selectors_with_terms(facts: DoctorFacts) -> list[str]:
     return sorted(
         name
         for name, document in facts.slices.items()
@@ -142,7 +142,7 @@ def _selectors_with_terms(facts: Facts) -> list[str]:
     )
 
 
-def _all_of_broken_pools(facts: Facts) -> list[str]:
+def _all_of_broken_pools(facts: DoctorFacts) -> list[str]:
     if all(pool.usable for pool in facts.inventory.pools.values()):
         return []
     return sorted(
@@ -152,7 +152,7 @@ def _all_of_broken_pools(facts: Facts) -> list[str]:
     )
 
 
-def _pools_of_one_name(facts: Facts) -> list[str]:
+def _pools_of_one_name(facts: DoctorFacts) -> list[str]:
     drivers: dict[str, set[str]] = {}
     for pool in facts.inventory.pools.values():
         if any(one.shared_counters for one in pool.slices):
@@ -160,7 +160,7 @@ def _pools_of_one_name(facts: Facts) -> list[str]:
     return sorted(name for name, found in drivers.items() if len(found) > 1)
 
 
-def _large_requests(facts: Facts) -> list[str]:
+def _large_requests(facts: DoctorFacts) -> list[str]:
     return sorted(
         key
         for key, claim in facts.inventory.world.claims.items()
@@ -168,7 +168,7 @@ def _large_requests(facts: Facts) -> list[str]:
     )
 
 
-def _exact_requests(facts: Facts, key: str) -> list[ExactRequest]:
+def _exact_requests(facts: DoctorFacts, key: str) -> list[ExactRequest]:
     return [
         exact
         for request in facts.inventory.world.claims[key].spec.requests
@@ -176,7 +176,7 @@ def _exact_requests(facts: Facts, key: str) -> list[ExactRequest]:
     ]
 
 
-def _empty_rules(facts: Facts) -> list[str]:
+def _empty_rules(facts: DoctorFacts) -> list[str]:
     return sorted(
         str(part(document, "metadata").get("name"))
         for document in facts.snapshot.of("devicetaintrules")
@@ -185,77 +185,77 @@ def _empty_rules(facts: Facts) -> list[str]:
 
 
 FAULTS: Final = (
-    Fault(
+    KnownFault(
         138407,
         "drops names of claims from pod status again and again where a pod has two templates",
         "no action needed where dragoman's operator runs: it completes the status",
         _pods_with_two_templates,
         {(1, 37): 0},
     ),
-    Fault(
+    KnownFault(
         141274,
         "reserves a shared claim again for pods that have ended",
         "delete ended pods that name a shared claim",
         _shared_claims,
         {},
     ),
-    Fault(
+    KnownFault(
         135835,
         "creates the claims of a pod up to 1,000 s late where its template came after it",
         "apply templates before pods, or run dragoman's operator",
         _missing_templates,
         {(1, 36): 0},
     ),
-    Fault(
+    KnownFault(
         136450,
         "never releases a claim that something other than a pod reserves",
         "upgrade to 1.36, or run dragoman's operator",
         _other_consumers,
         {(1, 36): 0},
     ),
-    Fault(
+    KnownFault(
         134311,
         "keeps devices of extended resources until the pod is deleted, also after it ended",
         "delete ended pods, upgrade to 1.35, or run dragoman's operator",
         _extended_claims,
         {(1, 35): 0},
     ),
-    Fault(
+    KnownFault(
         141290,
         "never evicts pods that got a device with taint NoExecute as an extended resource",
         "delete these pods",
         _extended_on_tainted,
         {},
     ),
-    Fault(
+    KnownFault(
         141212,
         "stops at a pod where a device's nodeSelector has several terms",
         "update the driver, so that it publishes one term",
         _selectors_with_terms,
         {},
     ),
-    Fault(
+    KnownFault(
         141829,
         "stops at a pod that wants all devices while any pool of a node is incomplete or invalid",
         "repair the pools named above, or ask for a number of devices",
         _all_of_broken_pools,
         {},
     ),
-    Fault(
+    KnownFault(
         140434,
         "counts shared counters of drivers together where their pools have one name",
         "upgrade to 1.36.6",
         _pools_of_one_name,
         {(1, 36): 6},
     ),
-    Fault(
+    KnownFault(
         131730,
         "searches through every permutation where a claim wants many devices that do not fit",
         "ask for fewer devices in one claim, or for allocationMode All",
         _large_requests,
         {},
     ),
-    Fault(
+    KnownFault(
         141422,
         "taints every device of the cluster by a DeviceTaintRule with an empty selector",
         "name a driver, pool or device in spec.deviceSelector",

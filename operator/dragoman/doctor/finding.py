@@ -98,7 +98,7 @@ UPGRADE: Final = (Id.API_REMOVED, Id.DRIVER_OUTDATED, Id.GATE_REMOVED)
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class FindingSubject:
     """The object that a finding is about.
 
     Attributes:
@@ -134,7 +134,7 @@ class Finding:
     """
 
     id: Id
-    subject: Subject
+    subject: FindingSubject
     message: str
     remedy: str
     since: str = ""

@@ -7,8 +7,8 @@ from typing import Final
 
 from dragoman.allocation import DeviceTaintRule, PoolID
 from dragoman.doctor.devices import few
-from dragoman.doctor.doctorfacts import Facts, part
-from dragoman.doctor.finding import Finding, Id, Subject
+from dragoman.doctor.doctorfacts import DoctorFacts, part
+from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.inventory.inventory import State
 from dragoman.inventory.snapshots.documents import MAINTENANCE, Document
 from dragoman.model.claim import Claim
@@ -18,7 +18,7 @@ RULE_PREFIX: Final = "dragoman-"
 """How the names of the rules begin that `kubectl dra drain` and `taint` make."""
 
 
-def hold_stale(facts: Facts) -> Iterator[Finding]:
+def hold_stale(facts: DoctorFacts) -> Iterator[Finding]:
     """A hold, or a rule of a drain, keeps out of service what no longer exists, or for long."""
     for claim in facts.inventory.world.claims.values():
         created = claim.metadata.created
@@ -37,7 +37,7 @@ def hold_stale(facts: Facts) -> Iterator[Finding]:
             yield from _rule(facts, rule)
 
 
-def _rule(facts: Facts, rule: DeviceTaintRule) -> Iterator[Finding]:
+def _rule(facts: DoctorFacts, rule: DeviceTaintRule) -> Iterator[Finding]:
     document = facts.rules.get(rule.name, {})
     created = str(part(document, "metadata").get("creationTimestamp") or "")
     why = _too_old(facts, created) or _nothing_selected(facts, rule)
@@ -47,7 +47,7 @@ def _rule(facts: Facts, rule: DeviceTaintRule) -> Iterator[Finding]:
         names = (rule.driver, rule.pool, rule.device)
         yield Finding(
             Id.HOLD_STALE,
-            Subject(rule.name, "DeviceTaintRule", rule.name, uid=uid, api_version=version),
+            FindingSubject(rule.name, "DeviceTaintRule", rule.name, uid=uid, api_version=version),
             f"taints {'/'.join(name for name in names if name) or 'every device'}: {why}",
             _owner(document) or f"kubectl delete devicetaintrule {rule.name}",
             created,
@@ -60,13 +60,13 @@ def _owner(document: Document) -> str:
     return f"kubectl delete devicemaintenance {owner}" if owner else ""
 
 
-def _too_old(facts: Facts, created: str) -> str:
+def _too_old(facts: DoctorFacts, created: str) -> str:
     if facts.age(created) < facts.thresholds.held:
         return ""
     return f"for more than {int(facts.thresholds.held) // _DAY} days"
 
 
-def _nothing_held(facts: Facts, claim: Claim) -> str:
+def _nothing_held(facts: DoctorFacts, claim: Claim) -> str:
     """Say that the devices do not exist; a pool without any slice may be published again."""
     states = {facts.inventory.devices[one.id].state for one in claim.devices}
     pools = {PoolID(one.id.driver, one.id.pool) for one in claim.devices}
@@ -74,7 +74,7 @@ def _nothing_held(facts: Facts, claim: Claim) -> str:
     return "in no slice" if states == {State.LOST} and known else ""
 
 
-def _nothing_selected(facts: Facts, rule: DeviceTaintRule) -> str:
+def _nothing_selected(facts: DoctorFacts, rule: DeviceTaintRule) -> str:
     # Kubernetes 1.36 taints every device for a rule without selector.
     found = not rule.has_selector or any(map(rule.selects, facts.inventory.devices))
     return "" if found else "in no slice"

@@ -13,7 +13,7 @@ from typing import Final
 
 from dragoman.allocation.rules.attributes import scalar
 from dragoman.doctor.devices import few
-from dragoman.doctor.doctorfacts import Facts
+from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.pools.pools import Pool
 from dragoman.model.device import Content
@@ -57,7 +57,7 @@ Names = Mapping[tuple[str, str], _Uses]
 """By driver and name as it is published."""
 
 
-def name_own_domain(facts: Facts) -> Iterator[Finding]:
+def name_own_domain(facts: DoctorFacts) -> Iterator[Finding]:
     """A driver writes its own domain before a name, which is the same name without it.
 
     The scheduler puts a name without a domain into the driver's domain, in selectors, in
@@ -81,7 +81,7 @@ def name_own_domain(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def refused_names(facts: Facts) -> Iterator[Finding]:
+def refused_names(facts: DoctorFacts) -> Iterator[Finding]:
     """A name carries the driver's own domain, which newer helper libraries do not publish."""
     for driver, name, uses in _own_domain(facts):
         release = version_name(OWN_DOMAIN_REFUSED)
@@ -93,13 +93,13 @@ def refused_names(facts: Facts) -> Iterator[Finding]:
         yield _finding(facts, Id.DRIVER_OUTDATED, uses, f"{driver} {name}", effect, remedy)
 
 
-def _own_domain(facts: Facts) -> Iterator[tuple[str, str, _Uses]]:
+def _own_domain(facts: DoctorFacts) -> Iterator[tuple[str, str, _Uses]]:
     for (driver, name), uses in sorted(_published(facts, capacity=True).items()):
         if name.startswith(f"{driver}/"):
             yield driver, name, uses
 
 
-def name_non_standard(facts: Facts) -> Iterator[Finding]:
+def name_non_standard(facts: DoctorFacts) -> Iterator[Finding]:
     """A name of the standard's domain is none of the standard, or its value has another form."""
     for (driver, name), uses in sorted(_published(facts).items()):
         domain, _, local = name.partition("/")
@@ -121,7 +121,7 @@ def name_non_standard(facts: Facts) -> Iterator[Finding]:
         yield _finding(facts, Id.NAME_NON_STANDARD, uses, f"{driver} {name}", effect, remedy)
 
 
-def name_mixed_type(facts: Facts) -> Iterator[Finding]:
+def name_mixed_type(facts: DoctorFacts) -> Iterator[Finding]:
     """Devices of a driver have one attribute with several types, or not with the standard's."""
     for (driver, name), uses in sorted(_published(facts).items()):
         domain, _, local = name.partition("/")
@@ -147,7 +147,7 @@ def name_mixed_type(facts: Facts) -> Iterator[Finding]:
 
 
 def _finding(  # noqa: PLR0913, PLR0917 — the parts of a finding
-    facts: Facts, key: Id, uses: _Uses, text: str, effect: str, remedy: str
+    facts: DoctorFacts, key: Id, uses: _Uses, text: str, effect: str, remedy: str
 ) -> Finding:
     count = len(uses.devices)
     message = f"on {count} device{'s' if count != 1 else ''}: {effect}"
@@ -155,7 +155,7 @@ def _finding(  # noqa: PLR0913, PLR0917 — the parts of a finding
     return Finding(key, facts.pool_subject(uses.pool, text), message, todo, uses.since)
 
 
-def _published(facts: Facts, *, capacity: bool = False) -> Names:
+def _published(facts: DoctorFacts, *, capacity: bool = False) -> Names:
     """Return the names of attributes, and of capacities where wanted, of all current slices."""
     found: dict[tuple[str, str], _Uses] = {}
     known: dict[int, _Content] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from dragoman.doctor.doctorfacts import Facts, Reading, part
+from dragoman.doctor.doctorfacts import DoctorFacts, Reading, part
 from dragoman.doctor.finding import Finding, Id
 from dragoman.doctor.pools import Plugins, is_ready
 from dragoman.model.timestamps import seconds
@@ -19,7 +19,7 @@ FEWEST_WRITES = 3
 """Changes between two readings below which a pool may just have been published."""
 
 
-def reading(facts: Facts) -> Reading:
+def reading(facts: DoctorFacts) -> Reading:
     """Note what a later reading is compared with."""
     plugins = Plugins.of(facts)
     of_nodes = [pool for pool in facts.inventory.pools.values() if pool.node]
@@ -42,7 +42,7 @@ def reading(facts: Facts) -> Reading:
     )
 
 
-def slice_write_storm(facts: Facts) -> Iterator[Finding]:
+def slice_write_storm(facts: DoctorFacts) -> Iterator[Finding]:
     """A driver changes the slices of a pool all the time: each write wakes every scheduler."""
     if facts.before is None:
         return
@@ -66,7 +66,7 @@ def slice_write_storm(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def slices_missing(facts: Facts) -> Iterator[Finding]:
+def slices_missing(facts: DoctorFacts) -> Iterator[Finding]:
     """A driver runs on a node, and publishes nothing there: the scheduler sees no devices.
 
     Where a node has no devices a driver publishes an empty slice (package kubeletplugin). Many do
@@ -89,7 +89,7 @@ def slices_missing(facts: Facts) -> Iterator[Finding]:
                 yield _missing(facts, driver, node, had=node in lost)
 
 
-def _missing(facts: Facts, driver: str, node: str, *, had: bool) -> Finding:
+def _missing(facts: DoctorFacts, driver: str, node: str, *, had: bool) -> Finding:
     assert facts.before is not None
     text = "its slices are gone since" if had else "published nothing between two readings"
     return Finding(
@@ -102,11 +102,11 @@ def _missing(facts: Facts, driver: str, node: str, *, had: bool) -> Finding:
     )
 
 
-def _uid(facts: Facts, name: str) -> str:
+def _uid(facts: DoctorFacts, name: str) -> str:
     return str(part(facts.slices.get(name), "metadata").get("uid") or name)
 
 
-def _generations(facts: Facts) -> Mapping[str, int]:
+def _generations(facts: DoctorFacts) -> Mapping[str, int]:
     found = {}
     for name, document in facts.slices.items():
         generation = part(document, "metadata").get("generation")

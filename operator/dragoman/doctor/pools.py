@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dragoman.doctor.doctorfacts import Facts, listed, part
+from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.pools.pools import Pool, PoolState
 from dragoman.inventory.snapshots.documents import REGISTRATION, Document
 
 
-def pool_incomplete(facts: Facts) -> Iterator[Finding]:
+def pool_incomplete(facts: DoctorFacts) -> Iterator[Finding]:
     """A pool has fewer slices than it announces, for longer than publishing takes."""
     plugins = Plugins.of(facts)
     for pool in facts.inventory.pools.values():
@@ -27,7 +27,7 @@ def pool_incomplete(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def pool_invalid(facts: Facts) -> Iterator[Finding]:
+def pool_invalid(facts: DoctorFacts) -> Iterator[Finding]:
     """A complete pool contradicts itself, so that the scheduler ignores it."""
     for pool in facts.inventory.pools.values():
         if pool.state is PoolState.INVALID:
@@ -40,7 +40,7 @@ def pool_invalid(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def driver_silent(facts: Facts) -> Iterator[Finding]:
+def driver_silent(facts: DoctorFacts) -> Iterator[Finding]:
     """Slices of a node stand although no kubelet plugin can prepare their devices.
 
     The kubelet deletes the slices 30 s after the plugin's connection is lost (kubernetes#141912);
@@ -55,7 +55,7 @@ def driver_silent(facts: Facts) -> Iterator[Finding]:
             yield Finding(Id.DRIVER_SILENT, about, message, remedy, since)
 
 
-def _silence(facts: Facts, plugins: Plugins, pool: Pool) -> tuple[str, str, str] | None:
+def _silence(facts: DoctorFacts, plugins: Plugins, pool: Pool) -> tuple[str, str, str] | None:
     settle = facts.thresholds.settle
     if facts.read("nodes"):
         node = facts.inventory.world.nodes.get(pool.node)
@@ -111,7 +111,7 @@ class Plugins:
     """What was found of a driver and the programs that write its slices: it has many pools."""
 
     @classmethod
-    def of(cls, facts: Facts) -> Plugins:
+    def of(cls, facts: DoctorFacts) -> Plugins:
         """Find the pods that mount the folder in which kubelet plugins register themselves."""
         found: dict[str, list[PodFact]] = {}
         if facts.read("pods"):
@@ -121,7 +121,7 @@ class Plugins:
                     found.setdefault(owner.uid, []).append(pod)
         return cls({uid: tuple(pods) for uid, pods in found.items()})
 
-    def of_driver(self, facts: Facts, pool: Pool) -> tuple[tuple[PodFact, ...], ...]:
+    def of_driver(self, facts: DoctorFacts, pool: Pool) -> tuple[tuple[PodFact, ...], ...]:
         """Return the pods of each DaemonSet that may be the driver of a pool.
 
         A DaemonSet is the driver's where a pod mounts a folder of the driver's name, or where its
@@ -130,14 +130,14 @@ class Plugins:
         """
         return self._of(facts, pool).daemonsets
 
-    def _of(self, facts: Facts, pool: Pool) -> Candidates:
+    def _of(self, facts: DoctorFacts, pool: Pool) -> Candidates:
         key = pool.id.driver, _managers(facts, pool)
         if key not in self._candidates:
             self._candidates[key] = Candidates.of(self._search(facts, *key))
         return self._candidates[key]
 
     def _search(
-        self, facts: Facts, driver: str, managers: frozenset[str]
+        self, facts: DoctorFacts, driver: str, managers: frozenset[str]
     ) -> tuple[tuple[PodFact, ...], ...]:
         named = [
             pods
@@ -151,11 +151,11 @@ class Plugins:
             pods for pods in self.pods.values() if {pod.pod.node_name for pod in pods} <= nodes
         )
 
-    def on_node(self, facts: Facts, pool: Pool) -> PodFact | None:
+    def on_node(self, facts: DoctorFacts, pool: Pool) -> PodFact | None:
         """Return the pod of the driver on the node of a pool."""
         return next(iter(self._of(facts, pool).by_node.get(pool.node, ())), None)
 
-    def advice(self, facts: Facts, pool: Pool) -> str:
+    def advice(self, facts: DoctorFacts, pool: Pool) -> str:
         """Say where the reason for an unpublished slice stands."""
         pod = self.on_node(facts, pool) if pool.node else None
         if pod is None:
@@ -164,7 +164,7 @@ class Plugins:
         state = "" if is_ready(pod) else f"driver pod {metadata.name} is not ready; "
         return f"{state}kubectl logs -n {metadata.namespace} {metadata.name}"
 
-    def silence(self, facts: Facts, pool: Pool) -> tuple[str, str, str] | None:
+    def silence(self, facts: DoctorFacts, pool: Pool) -> tuple[str, str, str] | None:
         """Return what is wrong with the driver's pod on the node of a pool, None if nothing is."""
         candidates = self._of(facts, pool)
         here = candidates.by_node.get(pool.node, ())
@@ -214,7 +214,7 @@ def _is_named(pod: PodFact, driver: str, managers: Iterable[str]) -> bool:
     )
 
 
-def _managers(facts: Facts, pool: Pool) -> frozenset[str]:
+def _managers(facts: DoctorFacts, pool: Pool) -> frozenset[str]:
     """Return the programs that wrote the slices of a pool."""
     return frozenset(
         str(entry["manager"])

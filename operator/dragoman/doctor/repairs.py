@@ -40,7 +40,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RepairRefusal:
     """Why nothing is written.
 
     Attributes:
@@ -52,7 +52,7 @@ class Refusal:
     settled: bool = False
 
 
-Plan = Write | Refusal
+Plan = Write | RepairRefusal
 
 
 def plan_release(claim: Document, pods: Iterable[Document], *, force: bool = False) -> Plan:
@@ -72,15 +72,15 @@ def plan_release(claim: Document, pods: Iterable[Document], *, force: bool = Fal
     """
     fact = parse_claim(reduced("resourceclaims", claim))
     if fact.is_hold:
-        return Refusal(f"{fact.key} keeps a device out of service: see `kubectl dra holds`")
+        return RepairRefusal(f"{fact.key} keeps a device out of service: see `kubectl dra holds`")
     if not fact.allocated:
         return _unprotect(fact, claim)
     user = _user(fact, [pod_fact(reduced("pods", pod)) for pod in pods])
     if user:
-        return Refusal(user)
+        return RepairRefusal(user)
     waits = _waits(fact)
     if waits and not force:
-        return Refusal(
+        return RepairRefusal(
             f"claim {fact.key} {waits}: delete its Node, or taint it "
             "node.kubernetes.io/out-of-service, once the machine is off; "
             "--force releases the devices although containers may still use them"
@@ -96,7 +96,7 @@ def plan_release(claim: Document, pods: Iterable[Document], *, force: bool = Fal
 
 def _unprotect(fact: Claim, claim: Document) -> Plan:
     if not (fact.metadata.deleting and fact.protected):
-        return Refusal(f"claim {fact.key} holds no devices", settled=True)
+        return RepairRefusal(f"claim {fact.key} holds no devices", settled=True)
     kept = [name for name in fact.finalizers if name != DELETE_PROTECTION]
     return Write(
         "",
@@ -145,14 +145,18 @@ def plan_adoption(claim: Document, pods: Iterable[Document]) -> Plan:
     fact = parse_claim(reduced("resourceclaims", claim))
     owner = fact.metadata.owner
     if owner is not None:
-        return Refusal(f"{owner.kind} {owner.name} owns claim {fact.key}", settled=True)
+        return RepairRefusal(f"{owner.kind} {owner.name} owns claim {fact.key}", settled=True)
     if fact.entry is None and not fact.extended:
-        return Refusal(f"claim {fact.key} was made by a user, and needs no owner", settled=True)
+        return RepairRefusal(
+            f"claim {fact.key} was made by a user, and needs no owner", settled=True
+        )
     users = adopters(fact, tuple(pod_fact(reduced("pods", pod)) for pod in pods))
     if len(users) > 1:
-        return Refusal(f"several pods name claim {fact.key} in their status: delete all but one")
+        return RepairRefusal(
+            f"several pods name claim {fact.key} in their status: delete all but one"
+        )
     if not users:
-        return Refusal(
+        return RepairRefusal(
             f"no pod names claim {fact.key} in its status: "
             f"kubectl delete resourceclaim -n {fact.metadata.namespace} "
             f"{fact.metadata.name}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dragoman.doctor.doctorfacts import Facts
+from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import Finding
 
 
-def driver_rights(facts: Facts) -> Iterator[Finding]:
+def driver_rights(facts: DoctorFacts) -> Iterator[Finding]:
     """A driver's account may write slices of other nodes, or more than drivers need."""
     yield from facts.rights

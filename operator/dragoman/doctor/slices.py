@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from dragoman.allocation import Code, DeviceID, Reason
 from dragoman.allocation.rules.capacity import CapacityError, PolicyError, consumption
-from dragoman.doctor.doctorfacts import Facts, listed, part
-from dragoman.doctor.finding import Finding, Id, Subject
+from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
+from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.inventory.pools.pools import Pool
 from dragoman.model.amounts import Amount
 from dragoman.model.device import Content
@@ -20,7 +20,7 @@ from dragoman.words import counted
 MAKERS = "report it to the driver's makers: "
 
 
-def slice_unowned(facts: Facts) -> Iterator[Finding]:
+def slice_unowned(facts: DoctorFacts) -> Iterator[Finding]:
     """A slice of a node has no owner, so that it stays when the node is deleted."""
     for pool in facts.inventory.pools.values():
         bare = [one.name for one in pool.slices if one.node_name and not _owned(facts, one.name)]
@@ -28,7 +28,9 @@ def slice_unowned(facts: Facts) -> Iterator[Finding]:
             metadata = part(facts.slices.get(bare[0]), "metadata")
             yield Finding(
                 Id.SLICE_UNOWNED,
-                Subject(str(pool.id), "ResourceSlice", bare[0], uid=str(metadata.get("uid") or "")),
+                FindingSubject(
+                    str(pool.id), "ResourceSlice", bare[0], uid=str(metadata.get("uid") or "")
+                ),
                 f"{counted(len(bare), 'slice')} without an owner: once the node is deleted, the "
                 "scheduler still sees the devices",
                 f"{MAKERS}a slice needs its Node, or the driver's workload, as owner",
@@ -36,11 +38,11 @@ def slice_unowned(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def _owned(facts: Facts, name: str) -> bool:
+def _owned(facts: DoctorFacts, name: str) -> bool:
     return bool(listed(facts.slices.get(name), "metadata", "ownerReferences"))
 
 
-def counter_overdrawn(facts: Facts) -> Iterator[Finding]:
+def counter_overdrawn(facts: DoctorFacts) -> Iterator[Finding]:
     """A device takes more of a counter than its set holds, so that it is never allocated."""
     for pool in facts.inventory.pools.values():
         sets = {one.name: one.counters for each in pool.slices for one in each.shared_counters}
@@ -74,7 +76,7 @@ def _overdrawn(
     return None
 
 
-def policy_default_too_big(facts: Facts) -> Iterator[Finding]:
+def policy_default_too_big(facts: DoctorFacts) -> Iterator[Finding]:
     """A request that names no amount takes more of a capacity than the device has."""
     for pool in facts.inventory.pools.values():
         found = [
@@ -89,7 +91,7 @@ def policy_default_too_big(facts: Facts) -> Iterator[Finding]:
             yield _never(facts, Id.POLICY_DEFAULT_TOO_BIG, pool, found, remedy)
 
 
-def _too_big(facts: Facts, pool: Pool, name: str, content: Content) -> Reason | None:
+def _too_big(facts: DoctorFacts, pool: Pool, name: str, content: Content) -> Reason | None:
     try:
         consumed = consumption(None, content.capacity, facts.inventory.profile)
     except (CapacityError, PolicyError):
@@ -113,7 +115,7 @@ def _id(pool: Pool, device: str) -> DeviceID:
 
 
 def _never(
-    facts: Facts, key: Id, pool: Pool, found: list[tuple[str, Reason]], remedy: str
+    facts: DoctorFacts, key: Id, pool: Pool, found: list[tuple[str, Reason]], remedy: str
 ) -> Finding:
     first, reason = found[0]
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""

@@ -7,8 +7,8 @@ from typing import Final
 
 from dragoman.doctor import names
 from dragoman.doctor.devices import few
-from dragoman.doctor.doctorfacts import Facts, Upgrade, listed
-from dragoman.doctor.finding import Finding, Id, Severity, Subject
+from dragoman.doctor.doctorfacts import DoctorFacts, Upgrade, listed
+from dragoman.doctor.finding import Finding, FindingSubject, Id, Severity
 from dragoman.inventory.pools.pools import Pool
 from dragoman.versions import GATES_REMOVED_IN, GROUP, OWN_DOMAIN_REFUSED, Version, removal
 from dragoman.versions import name as version_name
@@ -24,7 +24,7 @@ KINDS: Final[Mapping[str, str]] = {
 """Kinds by plural."""
 
 
-def api_removed(facts: Facts) -> Iterator[Finding]:
+def api_removed(facts: DoctorFacts) -> Iterator[Finding]:
     """A client asks for a version that the target, or a later one, does not serve."""
     if facts.upgrade is None:
         return
@@ -36,14 +36,14 @@ def api_removed(facts: Facts) -> Iterator[Finding]:
         remedy = "let them ask for a newer version" if one.clients else "--audit-log names who asks"
         yield Finding(
             Id.API_REMOVED,
-            Subject(f"{one.version} {one.resource}"),
+            FindingSubject(f"{one.version} {one.resource}"),
             f"asked for{by}: Kubernetes {version_name(gone)} does not serve it",
             f"{remedy}: {GROUP}/v1 is served since 1.34",
             level=_level(facts.upgrade, gone),
         )
 
 
-def driver_outdated(facts: Facts) -> Iterator[Finding]:
+def driver_outdated(facts: DoctorFacts) -> Iterator[Finding]:
     """A driver writes its slices in such a version, or with names that newer libraries refuse."""
     if facts.upgrade is None:
         return
@@ -59,13 +59,13 @@ def driver_outdated(facts: Facts) -> Iterator[Finding]:
         yield from names.refused_names(facts)
 
 
-def unknown(facts: Facts) -> bool:
+def unknown(facts: DoctorFacts) -> bool:
     """Whether some slice does not say in which version it was written, as in old snapshots."""
     pools = facts.inventory.pools.values()
     return any(not _version(facts, one.name) for pool in pools for one in pool.slices)
 
 
-def _version(facts: Facts, name: str) -> str:
+def _version(facts: DoctorFacts, name: str) -> str:
     """Return the version in which a slice was last written; empty where that is unknown."""
     written = [
         (str(one.get("time") or ""), str(one.get("apiVersion") or ""))
@@ -77,7 +77,12 @@ def _version(facts: Facts, name: str) -> str:
 
 
 def _outdated(  # noqa: PLR0913, PLR0917 — the parts of a finding
-    facts: Facts, upgrade: Upgrade, driver: str, version: str, pools: list[Pool], gone: Version
+    facts: DoctorFacts,
+    upgrade: Upgrade,
+    driver: str,
+    version: str,
+    pools: list[Pool],
+    gone: Version,
 ) -> Finding:
     shown = few([pool.id.pool for pool in pools])
     return Finding(
@@ -93,7 +98,7 @@ def _outdated(  # noqa: PLR0913, PLR0917 — the parts of a finding
     )
 
 
-def gate_removed(facts: Facts) -> Iterator[Finding]:
+def gate_removed(facts: DoctorFacts) -> Iterator[Finding]:
     """A flag sets a feature gate that the target, or a later version, does not know."""
     if facts.upgrade is None:
         return
@@ -103,7 +108,7 @@ def gate_removed(facts: Facts) -> Iterator[Finding]:
             if gone is not None:
                 yield Finding(
                     Id.GATE_REMOVED,
-                    Subject(f"{pod} {gate}"),
+                    FindingSubject(f"{pod} {gate}"),
                     f"--feature-gates sets {gate}, which Kubernetes {version_name(gone)} does not "
                     "know: the component does not start then",
                     f"remove {gate} from --feature-gates",

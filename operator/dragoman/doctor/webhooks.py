@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from dragoman.doctor.devices import few
-from dragoman.doctor.doctorfacts import Facts, listed, part
-from dragoman.doctor.finding import Finding, Id, Subject
+from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
+from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.inventory.snapshots.documents import Document
 
 _OWN: Final = ".dragoman.dev"
@@ -17,7 +17,7 @@ _REPORTING: Final = frozenset({"Audit", "Off"})
 """Modes in which nothing is answered at admission."""
 
 
-def webhook_missing(facts: Facts) -> Iterator[Finding]:
+def webhook_missing(facts: DoctorFacts) -> Iterator[Finding]:
     """DriverConfigSchemas are to be enforced, but the API server sends no reviews."""
     schemas = [
         one
@@ -31,7 +31,9 @@ def webhook_missing(facts: Facts) -> Iterator[Finding]:
     name, uid = str(metadata.get("name")), str(metadata.get("uid") or "")
     yield Finding(
         Id.WEBHOOK_MISSING,
-        Subject(name, "DriverConfigSchema", name, uid=uid, api_version="dragoman.dev/v1alpha1"),
+        FindingSubject(
+            name, "DriverConfigSchema", name, uid=uid, api_version="dragoman.dev/v1alpha1"
+        ),
         f"no ValidatingWebhookConfiguration of dragoman reviews claims: "
         f"{few([str(part(one, 'metadata').get('name')) for one in schemas])} "
         "and their rules have no effect",

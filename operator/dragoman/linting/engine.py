@@ -8,13 +8,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from dragoman.linting.findings.finding import ERROR, OFF, Failure, Finding, Problem, Report
+from dragoman.linting.findings.finding import (
+    ERROR,
+    OFF,
+    CheckReport,
+    Finding,
+    Problem,
+    UnreadableFile,
+)
 from dragoman.linting.findings.paths import render
-from dragoman.linting.knowledge.api import Api, Misfit
+from dragoman.linting.knowledge.api import Misfit, ServedApi
 from dragoman.linting.knowledge.context import Context
-from dragoman.linting.knowledge.devices import Devices
+from dragoman.linting.knowledge.devices import KnownDevices
 from dragoman.linting.manifests import documents
-from dragoman.linting.manifests.documents import Document, Positions, UnreadableError
+from dragoman.linting.manifests.documents import ManifestDocument, Positions, UnreadableError
 from dragoman.linting.manifests.manifestobjects import Object, objects
 from dragoman.linting.rules import ignores, served, versions
 from dragoman.linting.rules.kinds import check_kind
@@ -38,7 +45,7 @@ DriverConfigs = Callable[[Object], Iterable[Problem]]
 
 
 @dataclass(frozen=True)
-class Options:
+class CheckOptions:
     """What the user chose.
 
     Attributes:
@@ -55,7 +62,7 @@ class Options:
 
 
 @dataclass
-class Source:
+class CheckedText:
     """One text and its documents.
 
     Attributes:
@@ -68,19 +75,21 @@ class Source:
 
     name: str
     text: str
-    documents: tuple[Document, ...] = ()
-    failure: Failure | None = None
+    documents: tuple[ManifestDocument, ...] = ()
+    failure: UnreadableFile | None = None
     template: bool = False
 
 
-def read(name: str, text: str) -> Source:
+def read(name: str, text: str) -> CheckedText:
     """Read one text; what cannot be read is noted in the result."""
     try:
-        return Source(name, text, tuple(documents.read(text)))
+        return CheckedText(name, text, tuple(documents.read(text)))
     except UnreadableError as error:
         if _BRACES.search(text):
-            return Source(name, text, template=True)
-        return Source(name, text, failure=Failure(name, error.line, error.column, str(error)))
+            return CheckedText(name, text, template=True)
+        return CheckedText(
+            name, text, failure=UnreadableFile(name, error.line, error.column, str(error))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +110,15 @@ class Checked:
         fixable: findings with edits, by file.
     """
 
-    report: Report
+    report: CheckReport
     fixable: Mapping[str, list[Fixable]]
 
 
 def check(  # noqa: PLR0913 — two have defaults
-    sources: Iterable[Source],
-    api: Api,
-    devices: Devices,
-    options: Options,
+    sources: Iterable[CheckedText],
+    api: ServedApi,
+    devices: KnownDevices,
+    options: CheckOptions,
     *,
     driver_configs: DriverConfigs = lambda _: (),
     known: tuple[Object, ...] = (),
@@ -143,7 +152,7 @@ def check(  # noqa: PLR0913 — two have defaults
         run.object(obj)
     skipped = Counter(f"{TEMPLATE}, run `helm template` first" for one in sources if one.template)
     failures = tuple(one.failure for one in sources if one.failure is not None)
-    report = Report(
+    report = CheckReport(
         tuple(sorted(set(run.findings))),
         failures,
         run.objects,
@@ -160,7 +169,7 @@ class _Run:
     """One check under way."""
 
     context: Context
-    options: Options
+    options: CheckOptions
     findings: list[Finding] = field(default_factory=list)
     fixable: dict[str, list[Fixable]] = field(default_factory=dict)
     objects: int = 0
@@ -213,7 +222,7 @@ class _Run:
             or RULES[problem.id].severity
         )
 
-    def _positions(self, document: Document) -> Positions:
+    def _positions(self, document: ManifestDocument) -> Positions:
         if self._last is None or self._last[0] != id(document):
             self._last = (id(document), Positions(document))
         return self._last[1]
@@ -283,12 +292,12 @@ def _below(steps: tuple[str | int, ...], wrong: set[tuple[str | int, ...]]) -> b
     return bool(wrong) and any(steps[:length] in wrong for length in range(len(steps) + 1))
 
 
-def as_failures(report: Report, failures: Iterable[Failure]) -> Report:
+def as_failures(report: CheckReport, failures: Iterable[UnreadableFile]) -> CheckReport:
     """Return a report with further files that could not be read."""
     return replace(report, failures=tuple(sorted((*report.failures, *failures))))
 
 
-def failed(report: Report, *, strict: bool) -> bool:
+def failed(report: CheckReport, *, strict: bool) -> bool:
     """Tell whether the check must fail."""
     if any(finding.severity == ERROR for finding in report.findings):
         return True

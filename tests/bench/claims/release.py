@@ -8,7 +8,7 @@ from tests.bench.claims.creation import QUIET, wait_published
 from tests.bench.claims.lab import Lab, WrongCountError
 from tests.bench.claims.observer import ClaimWatch, PodWatch
 from tests.bench.claims.trial import Trial, Values, patience, percentile
-from tests.support.controlplane.process import Process
+from tests.support.controlplane.process import Program
 
 FINISHED = 2_000
 ALLOCATED = 500
@@ -96,7 +96,7 @@ def life_writes(trial: Trial) -> Values:
     }
 
 
-def run_pods(trial: Trial, lab: Lab, watch: PodWatch, pods: int) -> Process:
+def run_pods(trial: Trial, lab: Lab, watch: PodWatch, pods: int) -> Program:
     """Start the controller, and bring so many pods to nodes with a device each."""
     for node in range(NODES):
         lab.plane.add_node(f"node-{node}", devices=-(-pods // NODES))
@@ -107,7 +107,7 @@ def run_pods(trial: Trial, lab: Lab, watch: PodWatch, pods: int) -> Process:
     return process
 
 
-def wait_for_all(lab: Lab, process: Process, watch: PodWatch, done: Callable[[], object]) -> None:
+def wait_for_all(lab: Lab, process: Program, watch: PodWatch, done: Callable[[], object]) -> None:
     """Wait for something that takes two minutes at most."""
     lab.wait(done, process, 120, watch.check)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.support.controlplane import artifacts, binaries
 from tests.support.controlplane.certificates import Authority, KeyPair
-from tests.support.controlplane.process import Process, free_ports, listens
+from tests.support.controlplane.process import Program, free_ports, listens
 from tests.support.controlplane.recipes import Recipe
 
 HERE = Path(__file__).parent
@@ -59,7 +59,7 @@ class Running:
     """
 
     competitor: Competitor
-    process: Process
+    process: Program
     port: int
     authority: Path
 
@@ -121,7 +121,7 @@ def running(competitor: Competitor, *more: str) -> Iterator[Running]:
     [port] = free_ports(1)
     tls = ["--tls-cert-file", str(pair.certificate), "--tls-private-key-file", str(pair.key)]
     words = [*competitor.program(), *tls, "--port", str(port), *competitor.arguments, *more]
-    process = Process(competitor.title, words, Path(folder.name) / f"{competitor.key}.log")
+    process = Program(competitor.title, words, Path(folder.name) / f"{competitor.key}.log")
     process.start()
     try:
         deadline = time.monotonic() + PATIENCE

@@ -9,7 +9,7 @@ from typing import Any
 from dragoman.linting import engine
 from dragoman.linting.findings.finding import ERROR
 from dragoman.linting.knowledge.api import api_of
-from dragoman.linting.knowledge.devices import Devices
+from dragoman.linting.knowledge.devices import KnownDevices
 from dragoman.versions import parse
 from tests.e2e.check.generator import GROUP, Generator
 from tests.support.controlplane.api import Api, ApiError
@@ -95,7 +95,7 @@ def complaints(manifest: Any, version: str) -> tuple[str, ...]:
     """Return the findings that say that the API server refuses a manifest."""
     source = engine.read("m.json", json.dumps(manifest))
     api = api_of(parse(version))
-    report = engine.check([source], api, Devices(), engine.Options()).report
+    report = engine.check([source], api, KnownDevices(), engine.CheckOptions()).report
     assert not report.failures, report.failures
     return tuple(
         f"{one.id}: {one.message}"

@@ -14,7 +14,7 @@ import yaml
 from dragoman.linting import engine
 from dragoman.linting.findings.fixes import fixed
 from dragoman.linting.knowledge.api import api_of
-from dragoman.linting.knowledge.devices import Devices
+from dragoman.linting.knowledge.devices import KnownDevices
 from tests.e2e.check.differences import REFUSING, plane_of, served_versions
 from tests.e2e.check.generator import Generator
 from tests.support.articles import BAD, GOOD, expected
@@ -70,7 +70,7 @@ def refusal(api: Api, manifest: Any) -> str:
 
 def mended(text: str) -> str:
     source = engine.read("m.yaml", text)
-    checked = engine.check([source], api_of((1, 36)), Devices(), engine.Options())
+    checked = engine.check([source], api_of((1, 36)), KnownDevices(), engine.CheckOptions())
     found = checked.fixable.get("m.yaml", [])
     return fixed(text, ((one.object, one.problem) for one in found)).text
 

@@ -13,7 +13,7 @@ import yaml
 
 from dragoman.linting import engine
 from dragoman.linting.knowledge.api import api_of
-from dragoman.linting.knowledge.devices import Devices
+from dragoman.linting.knowledge.devices import KnownDevices
 from tests.support import manifests as objects
 from tests.support.controlplane.api import ApiError, Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
@@ -71,7 +71,7 @@ def found(*manifests: Json) -> set[str]:
     made = objects.device_class(CLASS, DRIVER)
     made["spec"]["extendedResourceName"] = RESOURCE
     source = engine.read("m.yaml", yaml.safe_dump_all([made, *manifests]))
-    report = engine.check([source], api_of((1, 36)), Devices(), engine.Options()).report
+    report = engine.check([source], api_of((1, 36)), KnownDevices(), engine.CheckOptions()).report
     return {finding.id for finding in report.findings}
 
 

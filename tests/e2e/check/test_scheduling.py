@@ -14,7 +14,7 @@ import yaml
 
 from dragoman.linting import engine
 from dragoman.linting.knowledge.api import api_of
-from dragoman.linting.knowledge.devices import Devices, given
+from dragoman.linting.knowledge.devices import KnownDevices, given
 from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
@@ -103,8 +103,8 @@ def claim(body: dict[str, Any], namespace: str) -> dict[str, Any]:
 def found(body: dict[str, Any]) -> set[str]:
     """Return the rules that find something, with the devices of the world."""
     source = engine.read("m.yaml", yaml.safe_dump_all([*CLASSES, claim(body, "ns")]))
-    devices = Devices(tuple(given(SLICES)))
-    report = engine.check([source], api_of((1, 36)), devices, engine.Options()).report
+    devices = KnownDevices(tuple(given(SLICES)))
+    report = engine.check([source], api_of((1, 36)), devices, engine.CheckOptions()).report
     return {finding.id for finding in report.findings}
 
 

@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.drivers.conformance import checks, profile
-from dragoman.drivers.conformance.running import SERVER_FLAGS, Board, Plan, prepare_plane, run_lane
+from dragoman.drivers.conformance.running import (
+    SERVER_FLAGS,
+    Board,
+    RunPlan,
+    prepare_plane,
+    run_lane,
+)
 from dragoman.drivers.conformance.scenarios import Scenario, all_scenarios
 from dragoman.drivers.conformance.site import Setting
 from dragoman.drivers.throwaway.plane import Plane
@@ -82,7 +88,7 @@ def run(plane: Plane, variant: Variant, node: str) -> Result:
     start = time.monotonic()
     scenarios = neighbours(variant)
     table = checks.by_id()
-    plan = Plan(
+    plan = RunPlan(
         kit.command(*variant.faults),
         tuple(table[one.id] for one in scenarios),
         profile.parse(variant.profile),

@@ -5,10 +5,10 @@ import time
 from urllib3.exceptions import HTTPError
 
 from tests.support.controlplane.api import Api, ApiError
-from tests.support.controlplane.process import LOOPBACK, Process, listens
+from tests.support.controlplane.process import LOOPBACK, Program, listens
 
 
-def wait_for_answer(probe: Api, path: str, timeout: float, *processes: Process) -> None:
+def wait_for_answer(probe: Api, path: str, timeout: float, *processes: Program) -> None:
     """Ask for a path until the answer is a success.
 
     Args:
@@ -37,7 +37,7 @@ def wait_for_answer(probe: Api, path: str, timeout: float, *processes: Process) 
 
 
 def wait_until_listens(
-    process: Process, port: int, timeout: float, address: str = LOOPBACK
+    process: Program, port: int, timeout: float, address: str = LOOPBACK
 ) -> None:
     """Wait until the process accepts connections on its port.
 

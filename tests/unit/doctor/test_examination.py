@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.allocation import profile
-from dragoman.doctor.doctorfacts import Facts, Thresholds
+from dragoman.doctor.doctorfacts import DoctorFacts, Thresholds
 from dragoman.doctor.examination import OVER_TIME, RULES, Diagnosis, examine
 from dragoman.doctor.finding import SEVERITIES, UPGRADE, Finding, Id, Severity
 from dragoman.inventory.facts.parser import parse
@@ -25,7 +25,7 @@ CASES = cases()
 def diagnosis(snapshot: Snapshot, thresholds: Thresholds | None = None) -> Diagnosis:
     """Examine a snapshot."""
     inventory = take(parse(snapshot), profile("1.36"))
-    return examine(Facts(snapshot, inventory, thresholds or Thresholds(settle=60, idle=60)))
+    return examine(DoctorFacts(snapshot, inventory, thresholds or Thresholds(settle=60, idle=60)))
 
 
 def found(*manifests: Mapping[str, Any], **more: Any) -> tuple[Finding, ...]:

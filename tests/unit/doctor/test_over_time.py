@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from dragoman.allocation import profile
-from dragoman.doctor.doctorfacts import Facts, Reading, Thresholds
+from dragoman.doctor.doctorfacts import DoctorFacts, Reading, Thresholds
 from dragoman.doctor.examination import Diagnosis, examine
 from dragoman.doctor.finding import Finding, Id
 from dragoman.doctor.over_time import reading
@@ -24,13 +24,13 @@ DRIVER = WORLD.driver
 NODES = tuple(make(index=index) for index in range(3) for make in (WORLD.node, WORLD.plugin))
 
 
-def facts(manifests: Sequence[Json], second: int, before: Reading | None = None) -> Facts:
+def facts(manifests: Sequence[Json], second: int, before: Reading | None = None) -> DoctorFacts:
     """Return a reading that was taken at a second of a minute."""
     made = builders.snapshot(*manifests)
     taken = f"{made.taken[:17]}{second:02d}Z"
     snapshot = Snapshot(taken, made.kubernetes, made.objects)
     inventory = take(parse(snapshot), profile("1.36"))
-    return Facts(snapshot, inventory, Thresholds(settle=0, idle=0), before)
+    return DoctorFacts(snapshot, inventory, Thresholds(settle=0, idle=0), before)
 
 
 def compared(before: Sequence[Json], after: Sequence[Json]) -> list[Finding]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.doctor.repairs import Refusal, Write, plan_adoption, plan_release
+from dragoman.doctor.repairs import RepairRefusal, Write, plan_adoption, plan_release
 from tests.support.manifests import Json
 from tests.support.worlds.doctor import OLD, PROTECTION, World
 
@@ -59,7 +59,7 @@ def test_a_claim_that_no_pod_uses_is_released(claim: Json, pods: list[Json]) -> 
 )
 def test_a_claim_in_use_stays(claim: Json, pods: list[Json], why: str) -> None:
     plan = plan_release(claim, pods)
-    assert isinstance(plan, Refusal)
+    assert isinstance(plan, RepairRefusal)
     assert not plan.settled
     assert why in plan.reason
 
@@ -70,7 +70,7 @@ def test_consumers_that_are_not_pods_are_left_alone() -> None:
         {"apiGroup": "example.com", "resource": "jobs", "name": "j", "uid": "u"}
     ]
     plan = plan_release(claim, [])
-    assert isinstance(plan, Refusal)
+    assert isinstance(plan, RepairRefusal)
     assert "reserved for jobs j" in plan.reason
 
 
@@ -83,7 +83,7 @@ def test_a_pending_pod_does_not_keep_devices() -> None:
 def test_a_claim_without_devices_is_settled_or_loses_the_finalizer() -> None:
     empty = stored(WORLD.claim(finalizers=[PROTECTION, "example.com/own"]))
     plan = plan_release(empty, [])
-    assert isinstance(plan, Refusal)
+    assert isinstance(plan, RepairRefusal)
     assert plan.settled
     plan = plan_release(stored(empty, deletionTimestamp=OLD), [])
     assert isinstance(plan, Write)
@@ -146,6 +146,6 @@ def test_the_scheduler_s_claim_goes_to_the_pod_with_the_extended_resource() -> N
 )
 def test_no_other_claim_is_adopted(claim: Json, pods: list[Json], settled: bool, why: str) -> None:
     plan = plan_adoption(claim, pods)
-    assert isinstance(plan, Refusal)
+    assert isinstance(plan, RepairRefusal)
     assert plan.settled is settled
     assert why in plan.reason

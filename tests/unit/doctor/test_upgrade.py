@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.allocation import profile
-from dragoman.doctor.doctorfacts import Facts, Requested, Upgrade
+from dragoman.doctor.doctorfacts import DoctorFacts, Requested, Upgrade
 from dragoman.doctor.examination import examine
 from dragoman.doctor.finding import UPGRADE, Finding, Id
 from dragoman.inventory.facts.parser import parse
@@ -31,13 +31,13 @@ def written(*entries: tuple[str, str]) -> Json:
     return made
 
 
-def facts(*objects: Json, target: Version = (1, 38), **more: Any) -> Facts:
+def facts(*objects: Json, target: Version = (1, 38), **more: Any) -> DoctorFacts:
     snapshot = builders.snapshot(WORLD.node(), *objects)
     inventory = take(parse(snapshot), profile("1.36"))
-    return Facts(snapshot, inventory, upgrade=Upgrade(target, **more))
+    return DoctorFacts(snapshot, inventory, upgrade=Upgrade(target, **more))
 
 
-def found(given: Facts, key: Id) -> list[Finding]:
+def found(given: DoctorFacts, key: Id) -> list[Finding]:
     return [one for one in examine(given, UPGRADE).findings if one.id is key]
 
 

@@ -13,7 +13,7 @@ from tests.support.worlds.doctor import cases
 from tests.unit.doctor.test_examination import diagnosis
 
 CASE = next(one for one in cases() if one.id is Id.DRIVER_NOT_CONFORMANT)
-VERDICT = verdicts.Verdict(
+VERDICT = verdicts.DriverVerdict(
     "gpu.example.com",
     "v1",
     frozenset({"driver:v1"}),

@@ -6,9 +6,9 @@ from textwrap import dedent, indent
 from typing import Any
 
 from dragoman.linting import engine
-from dragoman.linting.findings.finding import Report
+from dragoman.linting.findings.finding import CheckReport
 from dragoman.linting.knowledge.api import api_of
-from dragoman.linting.knowledge.devices import Devices, given
+from dragoman.linting.knowledge.devices import KnownDevices, given
 from dragoman.linting.manifests.manifestobjects import objects
 
 
@@ -69,16 +69,18 @@ def several(*texts: str) -> str:
 
 def check(
     text: str, *, kubernetes: tuple[int, int] = (1, 36), slices: str = "", **options: Any
-) -> Report:
+) -> CheckReport:
     """Check a text without driver configs."""
     trees = [
         one.tree
         for document in engine.read("slices.yaml", slices).documents
         for one in objects("slices.yaml", document)
     ]
-    devices = Devices(tuple(given(trees)))
+    devices = KnownDevices(tuple(given(trees)))
     source = engine.read("m.yaml", text)
-    return engine.check([source], api_of(kubernetes), devices, engine.Options(**options)).report
+    return engine.check(
+        [source], api_of(kubernetes), devices, engine.CheckOptions(**options)
+    ).report
 
 
 def ids(text: str, **options: Any) -> list[str]:

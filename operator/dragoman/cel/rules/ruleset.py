@@ -31,7 +31,7 @@ from dragoman.cel.rules.variables import Variables
 from dragoman.cel.types import Type
 from dragoman.versions import Version
 
-__all__ = ["OBJECT_LIMIT", "Outcome", "Problem", "RuleSet", "compile"]
+__all__ = ["OBJECT_LIMIT", "Outcome", "RuleProblem", "RuleSet", "compile"]
 
 _VERSION: Final[Version] = (1, 36)
 _SELF: Final = "selfType"
@@ -46,7 +46,7 @@ MAX_LEVELS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RuleProblem:
     """An error in a rule itself, for the author of the schema.
 
     Attributes:
@@ -253,15 +253,15 @@ class _Builder:
         return environment(kind), environment(types.optional_of(kind))
 
 
-def _problems(level: Level, path: str) -> Iterator[Problem]:
+def _problems(level: Level, path: str) -> Iterator[RuleProblem]:
     for number, rule in enumerate(level.rules):
         at = f"{path}.x-kubernetes-validations[{number}]".removeprefix(".")
         if rule.error:
-            yield Problem(f"{at}.rule", rule.error)
+            yield RuleProblem(f"{at}.rule", rule.error)
         if rule.message_error:
-            yield Problem(f"{at}.messageExpression", rule.message_error)
+            yield RuleProblem(f"{at}.messageExpression", rule.message_error)
         if rule.field_path_error:
-            yield Problem(f"{at}.fieldPath", rule.field_path_error)
+            yield RuleProblem(f"{at}.fieldPath", rule.field_path_error)
     for number, part in enumerate(level.alternatives):
         yield from _problems(part, f"{path}.allOf[{number}]")
     below = {"items": level.items, "additionalProperties": level.values}

@@ -27,11 +27,11 @@ from dragoman.cli.manifests import STANDARD_INPUT, texts
 from dragoman.cli.terminal import plain, say
 from dragoman.cli.unusable import Unusable
 from dragoman.linting import engine
-from dragoman.linting.findings.finding import Failure, Finding
+from dragoman.linting.findings.finding import Finding, UnreadableFile
 from dragoman.linting.findings.fixes import Fixed, difference, fixed
 from dragoman.linting.knowledge.api import api_of
-from dragoman.linting.knowledge.devices import Devices, given
-from dragoman.linting.manifests.documents import Document
+from dragoman.linting.knowledge.devices import KnownDevices, given
+from dragoman.linting.manifests.documents import ManifestDocument
 from dragoman.linting.manifests.manifestobjects import Object, objects
 from dragoman.versions import NEXT, target
 from dragoman.words import counted
@@ -217,7 +217,7 @@ def _run(arguments: Arguments, output: str, *, fix: bool, diff: bool) -> int:
 
 
 def _show_difference(
-    sources: list[engine.Source], checked: engine.Checked, failures: list[Failure]
+    sources: list[engine.CheckedText], checked: engine.Checked, failures: list[UnreadableFile]
 ) -> int:
     changes = list(_changes(sources, checked))
     for source, _, outcome in changes:
@@ -231,25 +231,25 @@ def _show_difference(
 
 
 def _changes(
-    sources: list[engine.Source], checked: engine.Checked
-) -> Iterator[tuple[engine.Source, list[engine.Fixable], Fixed]]:
+    sources: list[engine.CheckedText], checked: engine.Checked
+) -> Iterator[tuple[engine.CheckedText, list[engine.Fixable], Fixed]]:
     for source in sources:
         if found := checked.fixable.get(source.name):
             yield source, found, fixed(source.text, ((one.object, one.problem) for one in found))
 
 
-def _refused(source: engine.Source, outcome: Fixed) -> Iterator[Failure]:
+def _refused(source: engine.CheckedText, outcome: Fixed) -> Iterator[UnreadableFile]:
     for document, reason in outcome.refused:
-        yield Failure(source.name, document.line + 1, 1, f"not fixed: {reason}")
+        yield UnreadableFile(source.name, document.line + 1, 1, f"not fixed: {reason}")
 
 
 def _fix(
-    sources: list[engine.Source], checked: engine.Checked, names: tuple[str, ...]
-) -> tuple[list[engine.Source], tuple[Finding, ...], list[Failure]]:
+    sources: list[engine.CheckedText], checked: engine.Checked, names: tuple[str, ...]
+) -> tuple[list[engine.CheckedText], tuple[Finding, ...], list[UnreadableFile]]:
     """Change files; return what they say now, what was corrected, and what was not."""
     now = {source.name: source for source in sources}
     done: list[Finding] = []
-    failures: list[Failure] = []
+    failures: list[UnreadableFile] = []
     for source, found, outcome in _changes(sources, checked):
         failures += _refused(source, outcome)
         left = {document.start for document, _ in outcome.refused}
@@ -272,7 +272,7 @@ def _say_fixed(done: tuple[Finding, ...]) -> None:
         say(f"fixed {counted(len(done), 'finding')} in {counted(files, 'file')}")
 
 
-def _status(report: Any, sources: list[engine.Source], *, strict: bool) -> int:
+def _status(report: Any, sources: list[engine.CheckedText], *, strict: bool) -> int:
     if report.failures:
         return UNUSABLE
     if not any(one.documents or one.template for one in sources):
@@ -281,11 +281,11 @@ def _status(report: Any, sources: list[engine.Source], *, strict: bool) -> int:
     return VIOLATIONS if engine.failed(report, strict=strict) else CLEAN
 
 
-def _sources(arguments: Arguments) -> tuple[list[engine.Source], list[Failure]]:
-    sources: list[engine.Source] = []
-    failures: list[Failure] = []
+def _sources(arguments: Arguments) -> tuple[list[engine.CheckedText], list[UnreadableFile]]:
+    sources: list[engine.CheckedText] = []
+    failures: list[UnreadableFile] = []
     for one in texts(arguments.names, arguments.exclude):
-        if isinstance(one, Failure):
+        if isinstance(one, UnreadableFile):
             failures.append(one)
         else:
             sources.append(engine.read(*one))
@@ -311,12 +311,12 @@ class _Check:
         self._api = api_of(version)
         self._arguments = arguments
         self._known = tuple(_cluster_objects(arguments))
-        self._devices = Devices(tuple(given(_slices(arguments, self._known))))
-        self._options = engine.Options(
+        self._devices = KnownDevices(tuple(given(_slices(arguments, self._known))))
+        self._options = engine.CheckOptions(
             arguments.rules, arguments.complete, any_version=not arguments.kubernetes, target=goal
         )
 
-    def __call__(self, sources: list[engine.Source]) -> engine.Checked:
+    def __call__(self, sources: list[engine.CheckedText]) -> engine.Checked:
         configs = ConfigChecker(self._arguments.schemas, self._arguments.variables)
         checked = engine.check(
             sources,
@@ -336,7 +336,7 @@ def _slices(arguments: Arguments, known: Iterable[Object]) -> Iterator[dict[str,
         yield from (one.tree for one in known if one.kind == "ResourceSlice")
     files = [name for name in arguments.slices if name != CLUSTER]
     for one in texts(files):
-        if isinstance(one, Failure):
+        if isinstance(one, UnreadableFile):
             raise Unusable(f"--slices: {one}")
         source = engine.read(*one)
         if source.failure:
@@ -364,4 +364,4 @@ def _cluster_objects(arguments: Arguments) -> Iterator[Object]:
     except click.ClickException as error:
         raise Unusable(f"the cluster: {error.message}") from error
     for tree in found:
-        yield Object(CLUSTER, Document(tree, "", 0, 0), (), tree)
+        yield Object(CLUSTER, ManifestDocument(tree, "", 0, 0), (), tree)

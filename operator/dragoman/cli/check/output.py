@@ -9,18 +9,18 @@ from typing import Any, Final
 
 from dragoman import __version__
 from dragoman.cli.terminal import line
-from dragoman.linting.findings.finding import ERROR, Finding, Report
+from dragoman.linting.findings.finding import ERROR, CheckReport, Finding
 from dragoman.linting.rules.table import PAGE, RULES
 
 _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def text(report: Report) -> str:
+def text(report: CheckReport) -> str:
     """Write a line for each finding, clickable in most terminals and editors."""
     return "\n".join(_lines(report))
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _lines(report: CheckReport) -> Iterator[str]:
     for one in report.findings:
         place = f"{one.file}:{one.line}:{one.column}"
         yield line(f"{place}: {one.severity}: {one.object}: {one.message} ") + _rule(one.id)
@@ -37,7 +37,7 @@ def _rule(name: str) -> str:
     return f"[\x1b]8;;{RULES[name].url}\x1b\\{name}\x1b]8;;\x1b\\]"
 
 
-def json_text(report: Report) -> str:
+def json_text(report: CheckReport) -> str:
     """Write the stable JSON form."""
     document = report.document()
     for one in (*document["findings"], *document["fixed"]):
@@ -45,7 +45,7 @@ def json_text(report: Report) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def github(report: Report) -> str:
+def github(report: CheckReport) -> str:
     """Write workflow commands, which annotate the files of a pull request."""
     lines = [
         _command(
@@ -78,7 +78,7 @@ def _property(value: str) -> str:
     return _escaped(value).replace(":", "%3A").replace(",", "%2C")
 
 
-def sarif(report: Report) -> str:
+def sarif(report: CheckReport) -> str:
     """Write SARIF 2.1.0, which code scanning reads."""
     rules = [
         {
@@ -129,7 +129,7 @@ def _location(one: Mapping[str, Any]) -> dict[str, Any]:
     return {"physicalLocation": {"artifactLocation": artifact, "region": region}}
 
 
-def junit(report: Report) -> str:
+def junit(report: CheckReport) -> str:
     """Write JUnit's XML: a test case for each finding, and one that passes for each other file."""
     from xml.etree import ElementTree as ET  # noqa: PLC0415 — only for this format
 
@@ -160,13 +160,13 @@ def junit(report: Report) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode")
 
 
-def _passed(report: Report) -> list[str]:
+def _passed(report: CheckReport) -> list[str]:
     """List the files without findings and failures, in their order."""
     faulty = {one.file for one in report.findings} | {one.file for one in report.failures}
     return [file for file in report.files if file not in faulty]
 
 
-def tap(report: Report) -> str:
+def tap(report: CheckReport) -> str:
     """Write the Test Anything Protocol, version 13: a test for each file, `not ok` with errors."""
     files = list(dict.fromkeys([*report.files, *(one.file for one in report.failures)]))
     lines = ["TAP version 13", f"1..{len(files)}"]
@@ -206,7 +206,7 @@ def _printable(value: str) -> str:
     return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in value)
 
 
-FORMATS: Final[Mapping[str, Callable[[Report], str]]] = {
+FORMATS: Final[Mapping[str, Callable[[CheckReport], str]]] = {
     "text": text,
     "json": json_text,
     "github": github,

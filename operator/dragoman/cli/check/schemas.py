@@ -24,7 +24,7 @@ from dragoman.driverconfigs.review.crd import compile_crd, validate_object
 from dragoman.driverconfigs.review.hints import undecided
 from dragoman.driverconfigs.review.validation import validate_configs, validate_schema
 from dragoman.driverconfigs.review.verdict import Violation
-from dragoman.linting.findings.finding import Failure
+from dragoman.linting.findings.finding import UnreadableFile
 from dragoman.linting.manifests.documents import UnreadableError, read
 from dragoman.linting.manifests.manifestobjects import mapping, text
 
@@ -172,7 +172,7 @@ def _narrowed(parsed: DriverConfigSchema, kinds: frozenset[Kind]) -> DriverConfi
 
 def _trees(source: str) -> Iterator[Any]:
     for one in texts([source]):
-        if isinstance(one, Failure):
+        if isinstance(one, UnreadableFile):
             raise Unusable(str(one))
         name, content = one
         try:

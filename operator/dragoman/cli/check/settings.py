@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dragoman.cli.manifests import read_text
 from dragoman.cli.unusable import Unusable
-from dragoman.linting.findings.finding import SEVERITIES, Failure
+from dragoman.linting.findings.finding import SEVERITIES, UnreadableFile
 from dragoman.linting.manifests.documents import UnreadableError, read
 from dragoman.linting.rules.table import RULES
 from dragoman.words.spelling import closest
@@ -64,7 +64,7 @@ def load_settings(path: Path) -> CheckSettings:
         Unusable: it cannot be read, or says something unknown; the words name file and field.
     """
     content = read_text(str(path))
-    if isinstance(content, Failure):
+    if isinstance(content, UnreadableFile):
         raise Unusable(str(content))
     try:
         documents = list(read(content[1]))

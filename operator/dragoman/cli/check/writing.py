@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Final
 
 from dragoman.cli.manifests import MAX_FILE
-from dragoman.linting.findings.finding import Failure
+from dragoman.linting.findings.finding import UnreadableFile
 
 _MARK: Final = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8, which reading leaves out."""
 
 
-def write(name: str, before: str, after: str, arguments: Iterable[str]) -> Failure | None:
+def write(name: str, before: str, after: str, arguments: Iterable[str]) -> UnreadableFile | None:
     """Put a changed text into a file; return why it stays as it is, None where it changed.
 
     A crash at any time leaves the old content or the new one. Mode and owner stay. Where the name
@@ -35,11 +35,11 @@ def write(name: str, before: str, after: str, arguments: Iterable[str]) -> Failu
         if path.is_symlink() and not _within(path.resolve(strict=True), arguments):
             target = path.resolve()
             reason = f"a link to {target}, outside of the folders that were named; name that file"
-            return Failure(name, 0, 0, f"not fixed: {reason}")
+            return UnreadableFile(name, 0, 0, f"not fixed: {reason}")
         return _replace(name, path.resolve(strict=True), before, after)
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        return Failure(name, 0, 0, f"not fixed: {reason}")
+        return UnreadableFile(name, 0, 0, f"not fixed: {reason}")
 
 
 def _within(target: Path, arguments: Iterable[str]) -> bool:
@@ -55,7 +55,7 @@ def _within(target: Path, arguments: Iterable[str]) -> bool:
     return False
 
 
-def _replace(name: str, path: Path, before: str, after: str) -> Failure | None:
+def _replace(name: str, path: Path, before: str, after: str) -> UnreadableFile | None:
     with path.open("rb") as file:
         old = file.read(MAX_FILE + 4)
         status = os.fstat(file.fileno())
@@ -63,10 +63,10 @@ def _replace(name: str, path: Path, before: str, after: str) -> Failure | None:
     if old == mark + after.encode():
         return None  # changed under another name of it
     if old != mark + before.encode():
-        return Failure(name, 0, 0, "not fixed: it changed while it was checked")
+        return UnreadableFile(name, 0, 0, "not fixed: it changed while it was checked")
     # A file can be replaced in a writable folder even where it must not be written itself.
     if not status.st_mode & 0o222 or not os.access(path, os.W_OK):
-        return Failure(name, 0, 0, "not fixed: it is read-only")
+        return UnreadableFile(name, 0, 0, "not fixed: it is read-only")
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dragoman import metrics
 from dragoman.cluster.reader import Reader
-from dragoman.doctor.doctorfacts import Facts, Reading, listed, part
+from dragoman.doctor.doctorfacts import DoctorFacts, Reading, listed, part
 from dragoman.doctor.examination import Diagnosis, examine
 from dragoman.doctor.finding import Finding, Id, Severity
 from dragoman.doctor.over_time import reading
@@ -145,7 +145,7 @@ class FindingsController:
 def diagnose(snapshot: Snapshot, before: Reading | None = None) -> tuple[Diagnosis, Reading]:
     """Run all rules over a snapshot; return also what the next one is compared with."""
     world = parse(snapshot)
-    facts = Facts(snapshot, take(world, server_profile(world)), before=before)
+    facts = DoctorFacts(snapshot, take(world, server_profile(world)), before=before)
     return examine(facts), reading(facts)
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dragoman.doctor.doctorfacts import Facts, listed, part
-from dragoman.doctor.finding import Finding, Id, Subject
+from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
+from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.doctor.pools import Plugins
 from dragoman.inventory.facts.world import PodFact
 
@@ -25,7 +25,7 @@ SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DriverVerdict:
     """What the kit found in one version of a driver.
 
     Attributes:
@@ -43,7 +43,7 @@ class Verdict:
     failed: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, tree: Mapping[str, Any]) -> Verdict:
+    def of(cls, tree: Mapping[str, Any]) -> DriverVerdict:
         """Read a verdict file."""
         failed = (one for one in tree["failed"] if one["level"] == "must")
         return cls(
@@ -61,15 +61,15 @@ class Verdict:
 
 
 @functools.cache
-def shipped() -> tuple[Verdict, ...]:
+def shipped() -> tuple[DriverVerdict, ...]:
     """Return the verdicts that are shipped."""
     return tuple(
-        Verdict.of(json.loads(path.read_text(encoding="utf-8")))
+        DriverVerdict.of(json.loads(path.read_text(encoding="utf-8")))
         for path in sorted(FOLDER.glob("*.json"))
     )
 
 
-def driver_not_conformant(facts: Facts) -> Iterator[Finding]:
+def driver_not_conformant(facts: DoctorFacts) -> Iterator[Finding]:
     """A driver runs in a version that breaks rules which the kubelet or an interface depends on."""
     for driver, images in sorted(_images(facts).items()):
         for one in shipped():
@@ -78,7 +78,7 @@ def driver_not_conformant(facts: Facts) -> Iterator[Finding]:
                 yield _finding(one, sorted(pods))
 
 
-def unknown(facts: Facts) -> tuple[str, ...]:
+def unknown(facts: DoctorFacts) -> tuple[str, ...]:
     """Return drivers that verdicts exist for, but not for the images that run."""
     found = _images(facts)
     known = {one.driver for one in shipped()} & found.keys()
@@ -89,21 +89,21 @@ def unknown(facts: Facts) -> tuple[str, ...]:
     )
 
 
-def _finding(one: Verdict, pods: Sequence[str]) -> Finding:
+def _finding(one: DriverVerdict, pods: Sequence[str]) -> Finding:
     where = f"{pods[0]}{f' and {len(pods) - 1} more' if len(pods) > 1 else ''}"
     rules = "; ".join(f"{key}: {title}" for key, title in one.failed[:SHOWN])
     more = f"; and {len(one.failed) - SHOWN} more" if len(one.failed) > SHOWN else ""
     count = f"{len(one.failed)} rule{'s' if len(one.failed) != 1 else ''}"
     return Finding(
         Id.DRIVER_NOT_CONFORMANT,
-        Subject(f"{one.driver} {one.version}"),
+        FindingSubject(f"{one.driver} {one.version}"),
         f"this version runs in {where}, and breaks {count} for drivers: {rules}{more}",
         f"dragoman conformance --explain {one.failed[0][0]}; ask the driver's makers for a release "
         "that passes",
     )
 
 
-def _images(facts: Facts) -> dict[str, dict[str, set[str]]]:
+def _images(facts: DoctorFacts) -> dict[str, dict[str, set[str]]]:
     """Return the images of each driver's plugins, by name and by digest, with the pods of each."""
     plugins = Plugins.of(facts)
     found: dict[str, dict[str, set[str]]] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from dragoman.cel.rules import Problem, Rule, RuleSet
+from dragoman.cel.rules import Rule, RuleProblem, RuleSet
 from dragoman.cel.rules.validation import Level
 from dragoman.driverconfigs.schemas import openapi
 
@@ -43,7 +43,7 @@ def with_size_bounds(schema: Mapping[str, Any]) -> dict[str, Any]:
     return openapi.map_children(copy, with_size_bounds)
 
 
-def too_expensive(rules: RuleSet, schema: Mapping[str, Any]) -> Iterator[Problem]:
+def too_expensive(rules: RuleSet, schema: Mapping[str, Any]) -> Iterator[RuleProblem]:
     """Yield the expressions that may cost too much, or the most expensive if only the sum does.
 
     Args:
@@ -53,11 +53,11 @@ def too_expensive(rules: RuleSet, schema: Mapping[str, Any]) -> Iterator[Problem
     costs = dict(_costs(rules.level, schema, "", 1)) if rules.level else {}
     for place, cost in costs.items():
         if cost > RULE_LIMIT:
-            yield Problem(place, _message("the", cost / RULE_LIMIT))
+            yield RuleProblem(place, _message("the", cost / RULE_LIMIT))
     total = sum(costs.values())
     if total > TOTAL_LIMIT and max(costs.values()) <= RULE_LIMIT:
         highest = max(costs, key=costs.__getitem__)
-        yield Problem(highest, _message("with all other rules the", total / TOTAL_LIMIT))
+        yield RuleProblem(highest, _message("with all other rules the", total / TOTAL_LIMIT))
 
 
 def _message(whose: str, factor: float) -> str:

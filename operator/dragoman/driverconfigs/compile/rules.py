@@ -148,7 +148,7 @@ def _objects(config: ConfigSpec) -> Iterator[dict[str, Any]]:
 
 
 def _errors(
-    problems: Iterable[cel.Problem], inside: str, beside: str, own: int, places: Sequence[int]
+    problems: Iterable[cel.RuleProblem], inside: str, beside: str, own: int, places: Sequence[int]
 ) -> Iterator[FieldError]:
     """Translate paths: rules beside the schema were compiled as the last ones of its root."""
     moved = {f"{_WORD}[{own + n}]": f"{beside}[{index}]" for n, index in enumerate(places)}

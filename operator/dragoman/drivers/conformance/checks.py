@@ -66,7 +66,7 @@ class NotRunError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CheckOutcome:
     """What a run says of one check.
 
     Attributes:
@@ -85,7 +85,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ConformanceReport:
     """The outcomes of a run.
 
     Attributes:
@@ -97,11 +97,11 @@ class Report:
 
     driver: str
     version: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[CheckOutcome, ...]
     facts: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def failed(self) -> tuple[Outcome, ...]:
+    def failed(self) -> tuple[CheckOutcome, ...]:
         """Outcomes of checks that failed, the musts first."""
         found = [one for one in self.outcomes if one.status == FAIL]
         return tuple(sorted(found, key=lambda one: LEVELS.index(one.check.level)))

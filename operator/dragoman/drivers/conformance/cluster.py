@@ -8,7 +8,15 @@ from typing import Any
 
 from dragoman import __version__
 from dragoman.drivers.conformance import slicerules
-from dragoman.drivers.conformance.checks import FAIL, NOT_RUN, PASS, Check, Outcome, Report, digest
+from dragoman.drivers.conformance.checks import (
+    FAIL,
+    NOT_RUN,
+    PASS,
+    Check,
+    CheckOutcome,
+    ConformanceReport,
+    digest,
+)
 
 RULES = {
     "S1": slicerules.complete,
@@ -25,7 +33,9 @@ RULES = {
 }
 
 
-def check(slices: Sequence[Mapping[str, Any]], driver: str, selected: Sequence[Check]) -> Report:
+def check(
+    slices: Sequence[Mapping[str, Any]], driver: str, selected: Sequence[Check]
+) -> ConformanceReport:
     """Return what slices say about a driver.
 
     Args:
@@ -42,10 +52,10 @@ def check(slices: Sequence[Mapping[str, Any]], driver: str, selected: Sequence[C
         raise ValueError(f"name one of the drivers by --driver: {', '.join(drivers) or 'none'}")
     own = [one for one in slices if one["spec"]["driver"] == name]
     outcomes = tuple(_outcome(one, own, name) for one in selected)
-    return Report(name, "", outcomes, {"kit": __version__, "checks": digest()})
+    return ConformanceReport(name, "", outcomes, {"kit": __version__, "checks": digest()})
 
 
-def _outcome(check: Check, slices: Sequence[Mapping[str, Any]], driver: str) -> Outcome:
+def _outcome(check: Check, slices: Sequence[Mapping[str, Any]], driver: str) -> CheckOutcome:
     if check.id == "N1":
         problem = slicerules.driver_name(driver)
     elif check.id == "S16":
@@ -53,5 +63,5 @@ def _outcome(check: Check, slices: Sequence[Mapping[str, Any]], driver: str) -> 
     elif check.id in RULES:
         problem = RULES[check.id](slices)
     else:
-        return Outcome(check, NOT_RUN, "--kubeconfig only reads what is published")
-    return Outcome(check, FAIL if problem else PASS, problem)
+        return CheckOutcome(check, NOT_RUN, "--kubeconfig only reads what is published")
+    return CheckOutcome(check, FAIL if problem else PASS, problem)

@@ -30,7 +30,7 @@ class ProfileError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class DriverProfile:
     """A vendor's knowledge of a driver; every field may be absent.
 
     Attributes:
@@ -66,14 +66,14 @@ class Profile:
     reset: str = ""
 
 
-def parse(tree: Any) -> Profile:
+def parse(tree: Any) -> DriverProfile:
     """Read a profile from its YAML tree.
 
     Raises:
         ProfileError: An unknown field, or a value of another type.
     """
     if tree is None:
-        return Profile()
+        return DriverProfile()
     if not isinstance(tree, Mapping):
         raise ProfileError("must be an object")
     if unknown := sorted(map(str, tree.keys() - _FIELDS)):
@@ -93,7 +93,7 @@ def parse(tree: Any) -> Profile:
         "many": "manyCommand",
         "shuffled": "shuffledCommand",
     }
-    return Profile(
+    return DriverProfile(
         good=tuple(_list(configs, "good")),
         bad=tuple(_bad(one) for one in _list(configs, "bad")),
         secrets=tuple(_secret(one) for one in _list(configs, "secrets")),

@@ -24,7 +24,7 @@ _CHUNK: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RecordedRequest:
     """One request of the driver.
 
     Attributes:
@@ -64,7 +64,7 @@ class Proxy:
     """
 
     def __init__(self, target: str, authority: str, serving: KeyPair) -> None:
-        self.requests: list[Request] = []
+        self.requests: list[RecordedRequest] = []
         self.fail: Callable[[str, str], int] = lambda _method, _path: 0
         self._open: set[Any] = set()
         self._running = threading.Event()
@@ -101,7 +101,7 @@ class Proxy:
         """Forward again."""
         self._running.set()
 
-    def since(self, at: float) -> list[Request]:
+    def since(self, at: float) -> list[RecordedRequest]:
         """Return the requests that came after a time."""
         return [one for one in list(self.requests) if one.at >= at]
 
@@ -121,7 +121,7 @@ class Proxy:
                     self.refuse(code)
                 else:
                     code = proxy._forward(self, body)
-                proxy.requests.append(Request(self.command, self.path, code, at))
+                proxy.requests.append(RecordedRequest(self.command, self.path, code, at))
 
             do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = forward  # noqa: N815 — the base's names
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from dragoman.drivers.conformance.checks import FAIL, NOT_RUN, PASS, Outcome, Report
+from dragoman.drivers.conformance.checks import FAIL, NOT_RUN, PASS, CheckOutcome, ConformanceReport
 
 LOG: Final = "the driver's log"
 """How the step begins that quotes it."""
@@ -18,7 +18,7 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() else " " for one in text)
 
 
-def as_tree(report: Report) -> dict[str, Any]:
+def as_tree(report: ConformanceReport) -> dict[str, Any]:
     """Return a report as a JSON tree."""
     return {
         "kind": "DriverConformanceReport",
@@ -43,12 +43,12 @@ def as_tree(report: Report) -> dict[str, Any]:
     }
 
 
-def as_json(report: Report) -> str:
+def as_json(report: ConformanceReport) -> str:
     """Return a report as JSON."""
     return json.dumps(as_tree(report), indent=1, ensure_ascii=False) + "\n"
 
 
-def as_junit(report: Report) -> str:
+def as_junit(report: ConformanceReport) -> str:
     """Return a report as JUnit XML: a must that fails is a failure, others are skipped with why."""
     cases = "\n".join(_case(one) for one in report.outcomes)
     name = quoteattr(f"dragoman conformance of {printable(report.driver)}")
@@ -60,7 +60,7 @@ def as_junit(report: Report) -> str:
     )
 
 
-def _case(one: Outcome) -> str:
+def _case(one: CheckOutcome) -> str:
     title = quoteattr(f"{one.check.id} {printable(one.check.title)}")
     head = f'<testcase classname={quoteattr(one.check.group)} name={title} time="{one.seconds:.2f}"'
     reason = quoteattr(printable(one.reason))
@@ -72,7 +72,7 @@ def _case(one: Outcome) -> str:
     return f"{head}/>"
 
 
-def as_markdown(report: Report) -> str:
+def as_markdown(report: ConformanceReport) -> str:
     """Return a report as Markdown."""
     lines = [
         f"# Conformance of {_cell(report.driver) or 'a driver'} {_cell(report.version)}".rstrip(),
@@ -99,14 +99,14 @@ def _cell(text: str) -> str:
     return found
 
 
-def summary(report: Report) -> str:
+def summary(report: ConformanceReport) -> str:
     """Return the counts in one sentence."""
     musts = f"{report.count(PASS, 'must')} musts pass, {report.count(FAIL, 'must')} fail, "
     shoulds = f"{report.count(PASS, 'should')} shoulds pass, {report.count(FAIL, 'should')} fail"
     return f"{musts}{report.count(NOT_RUN, 'must')} were not run; {shoulds}"
 
 
-def line(outcome: Outcome) -> str:
+def line(outcome: CheckOutcome) -> str:
     """Return an outcome as a line of a table."""
     reason = printable(outcome.reason)
     text = reason if outcome.status != PASS else outcome.check.title
@@ -121,7 +121,7 @@ def shortened(text: str, size: int) -> str:
     return found if len(found) <= size else f"{found[: size - 1]}…"
 
 
-def verdict_file(report: Report, images: Sequence[str] = ()) -> dict[str, Any]:
+def verdict_file(report: ConformanceReport, images: Sequence[str] = ()) -> dict[str, Any]:
     """Return what is kept of a report for a driver and its version.
 
     Reproductions are the kit's own steps and what the driver answered, shortened; its log is left

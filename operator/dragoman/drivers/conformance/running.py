@@ -21,13 +21,13 @@ from dragoman.drivers.conformance.checks import (
     NOT_RUN,
     PASS,
     Check,
+    CheckOutcome,
+    ConformanceReport,
     FailedError,
     NotRunError,
-    Outcome,
-    Report,
     digest,
 )
-from dragoman.drivers.conformance.profile import Profile
+from dragoman.drivers.conformance.profile import DriverProfile
 from dragoman.drivers.conformance.report import LOG
 from dragoman.drivers.conformance.scenarios import Scenario, all_scenarios
 from dragoman.drivers.conformance.site import CLASS, Setting, Site
@@ -76,12 +76,12 @@ APPLIED: Final = (
 )
 FOLDER: Final = "{folder}"
 """What stands in reports for the folder of a run."""
-Progress = Callable[[Outcome, int, int], None]
+Progress = Callable[[CheckOutcome, int, int], None]
 """Called with each outcome, how many there are, and how many there will be."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """What is run.
 
     Attributes:
@@ -96,14 +96,14 @@ class Plan:
 
     command: str
     checks: tuple[Check, ...]
-    profile: Profile = field(default_factory=Profile)
+    profile: DriverProfile = field(default_factory=DriverProfile)
     manifests: tuple[Mapping[str, Any], ...] = ()
     quick: bool = False
     version: str = ""
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
-def run(plan: Plan, plane: Plane, progress: Progress, *, prefix: str = "n") -> Report:
+def run(plan: RunPlan, plane: Plane, progress: Progress, *, prefix: str = "n") -> ConformanceReport:
     """Run checks against a driver on a control plane.
 
     Args:
@@ -138,11 +138,11 @@ class Board:
         progress: Called with each outcome.
     """
 
-    def __init__(self, plan: Plan, progress: Progress) -> None:
+    def __init__(self, plan: RunPlan, progress: Progress) -> None:
         self._plan = plan
         self._progress = progress
         self._lock = threading.Lock()
-        self._found: dict[str, Outcome] = {}
+        self._found: dict[str, CheckOutcome] = {}
         self.driver = ""
         self.waiting = 0
 
@@ -153,15 +153,17 @@ class Board:
         for check in self._plan.checks:
             one = known.get(check.id)
             if one is None:
-                self.add(Outcome(check, NOT_RUN, "this version of the kit has no scenario for it"))
+                self.add(
+                    CheckOutcome(check, NOT_RUN, "this version of the kit has no scenario for it")
+                )
             elif one.waits and self._plan.quick:
-                self.add(Outcome(check, NOT_RUN, "--quick leaves out checks that wait"))
+                self.add(CheckOutcome(check, NOT_RUN, "--quick leaves out checks that wait"))
             else:
                 lanes.setdefault(f"{one.lane}{'/waits' * one.waits}", []).append(one)
         self.waiting = sum(name.endswith("/waits") for name in lanes)
         return [lanes[name] for name in sorted(lanes, key=_place)]
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: CheckOutcome) -> None:
         """Take an outcome."""
         with self._lock:
             self._found[outcome.check.id] = outcome
@@ -171,11 +173,11 @@ class Board:
         """Return the check of a scenario."""
         return next(one for one in self._plan.checks if one.id == scenario.id)
 
-    def report(self) -> Report:
+    def report(self) -> ConformanceReport:
         """Return all outcomes, in order."""
         outcomes = tuple(self._found[one.id] for one in self._plan.checks)
         facts = {"kit": __version__, "checks": digest(), **self._plan.facts}
-        return Report(self.driver, self._plan.version, outcomes, facts)
+        return ConformanceReport(self.driver, self._plan.version, outcomes, facts)
 
 
 def _place(lane: str) -> tuple[bool, int]:
@@ -196,15 +198,17 @@ def run_lane(setting: Setting, node: str, scenarios: Sequence[Scenario], board: 
                 if site.info is None and outcome.status == FAIL:
                     for other in scenarios[at + 1 :]:
                         reason = f"the driver does not start: {outcome.reason}"
-                        board.add(Outcome(board.check(other), NOT_RUN, reason))
+                        board.add(CheckOutcome(board.check(other), NOT_RUN, reason))
                     return
     except (ApiError, CommandError, OSError, urllib3.exceptions.HTTPError) as error:
         for one in scenarios:
             if one.id not in board._found:  # noqa: SLF001 — the board of this module
-                board.add(Outcome(board.check(one), NOT_RUN, f"the node was not set up: {error}"))
+                board.add(
+                    CheckOutcome(board.check(one), NOT_RUN, f"the node was not set up: {error}")
+                )
 
 
-def run_one(site: Site, scenario: Scenario, check: Check) -> Outcome:
+def run_one(site: Site, scenario: Scenario, check: Check) -> CheckOutcome:
     """Bring the driver up, run one scenario, and clean up after it."""
     start = time.monotonic()
     site.steps.clear()
@@ -230,7 +234,7 @@ def run_one(site: Site, scenario: Scenario, check: Check) -> Outcome:
         CallError, ApiError, OSError, FailedError, ValueError, urllib3.exceptions.HTTPError
     ):
         site.settle()
-    return Outcome(check, status, reason, steps, seconds)
+    return CheckOutcome(check, status, reason, steps, seconds)
 
 
 # Objects of a run --------------------------------------------------------------------------------

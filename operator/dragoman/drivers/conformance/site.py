@@ -20,9 +20,9 @@ import yaml
 
 from dragoman.drivers.conformance.checks import FailedError, NotRunError, need
 from dragoman.drivers.conformance.folder import Folder
-from dragoman.drivers.conformance.profile import Profile
+from dragoman.drivers.conformance.profile import DriverProfile
 from dragoman.drivers.conformance.proxy import Proxy
-from dragoman.drivers.conformance.subject import Places, Subject, free_port
+from dragoman.drivers.conformance.subject import DriverInstance, Places, free_port
 from dragoman.drivers.kubeletplugin import client, messages
 from dragoman.drivers.kubeletplugin.client import CallError, Endpoint, HealthStream
 from dragoman.drivers.kubeletplugin.messages import ClaimReference, PluginInfo, Prepared
@@ -54,7 +54,7 @@ class Setting:
 
     plane: Plane
     command: str
-    profile: Profile
+    profile: DriverProfile
     account: tuple[str, str]
     folder: Path
     quick: bool = False
@@ -86,7 +86,7 @@ class Site:
         self.endpoint = Endpoint(Path())
         self._claims: dict[str, Json] = {}
         self._prepared: dict[str, Json] = {}
-        self._extra: list[Subject] = []
+        self._extra: list[DriverInstance] = []
         self._streams: list[HealthStream] = []
         self._cleanup = ExitStack()
         self._count = 0
@@ -159,7 +159,7 @@ class Site:
 
     # The driver -------------------------------------------------------------------------------
 
-    def instance(self, suffix: str, command: str = "") -> Subject:
+    def instance(self, suffix: str, command: str = "") -> DriverInstance:
         """Return a driver process that is not started yet; `suffix` distinguishes instances."""
         kubeconfig = self.root / "kubeconfig"
         if not kubeconfig.exists():
@@ -175,7 +175,7 @@ class Site:
             http_port=str(free_port()),
             python=sys.executable,
         )
-        made = Subject(command or self.setting.command, places, self.root / f"log{suffix}")
+        made = DriverInstance(command or self.setting.command, places, self.root / f"log{suffix}")
         if suffix:
             self._extra.append(made)
         return made
@@ -292,7 +292,7 @@ class Site:
             return
         self.restart()
 
-    def second(self) -> Subject:
+    def second(self) -> DriverInstance:
         """Start a second instance next to the first, and wait until both are registered.
 
         Raises:

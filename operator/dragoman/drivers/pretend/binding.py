@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dragoman.drivers.pretend.loop import Loop
-from dragoman.drivers.pretend.slices import Pool
+from dragoman.drivers.pretend.slices import PretendPool
 from dragoman.drivers.throwaway.api import Api
 
 
@@ -19,7 +19,7 @@ class Binder:
         pool: Whose devices.
     """
 
-    def __init__(self, api: Api, pool: Pool) -> None:
+    def __init__(self, api: Api, pool: PretendPool) -> None:
         self._api = api
         self.pool = pool
         self._loop = Loop(self.step, "binding conditions are not set")

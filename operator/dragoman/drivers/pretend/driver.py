@@ -32,10 +32,16 @@ from dragoman.drivers.pretend import cdi, metadata
 from dragoman.drivers.pretend.binding import Binder
 from dragoman.drivers.pretend.checkpoint import Checkpoint, CheckpointError, write_text
 from dragoman.drivers.pretend.faults import Faults
-from dragoman.drivers.pretend.preparation import Facts, Preparation, RefusalError, Validate, prepare
+from dragoman.drivers.pretend.preparation import (
+    Preparation,
+    PreparationFacts,
+    RefusalError,
+    Validate,
+    prepare,
+)
 from dragoman.drivers.pretend.publisher import Publisher
 from dragoman.drivers.pretend.shapes import Device
-from dragoman.drivers.pretend.slices import Manifest, Pool, manifests
+from dragoman.drivers.pretend.slices import Manifest, PretendPool, manifests
 from dragoman.drivers.throwaway.api import Api, ApiError
 
 RULES: Final = (
@@ -99,7 +105,7 @@ class Driver:
         kubelet: The kubelet's root folder.
         specs: Folder in which container runtimes look for CDI documents.
         node: Name of the node.
-        devices: On that node: a number, names, entries of slices, or a whole Pool.
+        devices: On that node: a number, names, entries of slices, or a whole PretendPool.
         name: Of the driver.
         validate: Of opaque parameters.
         instance: Distinguishes sockets of instances that run side by side.
@@ -117,7 +123,7 @@ class Driver:
         specs: Path,
         *,
         node: str,
-        devices: Devices | Pool = 4,
+        devices: Devices | PretendPool = 4,
         name: str = "gpu.example.com",
         validate: Validate = accept,
         instance: str = "",
@@ -128,7 +134,7 @@ class Driver:
         self.deeds: list[Deed] = []
         self.spent = {"prepare": 0.0, "unprepare": 0.0}
         self._spending = threading.Lock()
-        self.pool = devices if isinstance(devices, Pool) else pool_of(devices, name, node)
+        self.pool = devices if isinstance(devices, PretendPool) else pool_of(devices, name, node)
         self.folder = kubelet / "plugins" / name
         self.registry = kubelet / "plugins_registry"
         self.specs = specs
@@ -252,7 +258,7 @@ class Driver:
         """Set when everything was published once."""
         return self._publisher.complete
 
-    def published_pool(self) -> Pool:
+    def published_pool(self) -> PretendPool:
         """Return what is to be published now: lost devices are not, failed ones have a taint."""
         taint = {"key": "dragoman.dev/unhealthy", "effect": "NoSchedule"}
         unhealthy = {name: [taint] for name in self.faults.unhealthy}
@@ -261,7 +267,7 @@ class Driver:
         return replace(found, devices=found.devices[::order])
 
     def render(
-        self, pool: Pool, generation: int, owner: Mapping[str, Any] | None
+        self, pool: PretendPool, generation: int, owner: Mapping[str, Any] | None
     ) -> list[Manifest]:
         """Return the slices of a pool."""
         return manifests(pool, generation, owner)
@@ -395,10 +401,10 @@ class Driver:
         self.deeds.append(Deed("refuse", claim, why=why))
         return why
 
-    def facts(self, others: Iterable[Preparation]) -> Facts:
+    def facts(self, others: Iterable[Preparation]) -> PreparationFacts:
         """Return what decisions depend on."""
         devices = {one["name"]: one for one in self.pool.without(self.faults.lost).devices}
-        return Facts(self.name, devices, self._validate, tuple(others))
+        return PreparationFacts(self.name, devices, self._validate, tuple(others))
 
     def set_up(
         self, claim: ClaimReference, seen: Mapping[str, Any] | None, alive: server.Alive
@@ -504,10 +510,10 @@ class Driver:
                 self.describe(ready)
 
 
-def pool_of(devices: Devices, driver: str, node: str) -> Pool:
+def pool_of(devices: Devices, driver: str, node: str) -> PretendPool:
     """Return the pool of devices that are given by number, names or entries."""
     entries = (
         [f"device-{index}" for index in range(devices)] if isinstance(devices, int) else devices
     )
     found = tuple({"name": one} if isinstance(one, str) else one for one in entries)
-    return Pool(driver, node, found)
+    return PretendPool(driver, node, found)

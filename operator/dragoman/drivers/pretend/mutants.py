@@ -22,9 +22,9 @@ from dragoman.drivers.kubeletplugin.messages import (
 from dragoman.drivers.pretend import cdi, slicemutants
 from dragoman.drivers.pretend.checkpoint import CheckpointError
 from dragoman.drivers.pretend.driver import Driver
-from dragoman.drivers.pretend.preparation import Facts, Preparation, RefusalError
+from dragoman.drivers.pretend.preparation import Preparation, PreparationFacts, RefusalError
 from dragoman.drivers.pretend.publishermutants import MutantPublisher
-from dragoman.drivers.pretend.slices import Manifest, Pool
+from dragoman.drivers.pretend.slices import Manifest, PretendPool
 from dragoman.drivers.throwaway.api import Api, ApiError
 
 ASKED: Final = {
@@ -280,7 +280,7 @@ class Mutant(Driver):
         found: list[dict[str, Any]] = allocation.get("devices", {}).get("results", [])
         return found
 
-    def facts(self, others: Iterable[Preparation]) -> Facts:
+    def facts(self, others: Iterable[Preparation]) -> PreparationFacts:
         """Return what decisions depend on."""
         found = super().facts(others)
         if "any-config" in self.faults:
@@ -489,7 +489,7 @@ class Mutant(Driver):
 
     # Slices -----------------------------------------------------------------------------------
 
-    def published_pool(self) -> Pool:
+    def published_pool(self) -> PretendPool:
         """Return what is to be published now."""
         if "ignores-loss" in self.faults:
             return self.pool
@@ -511,7 +511,7 @@ class Mutant(Driver):
     _started = time.time()
 
     def render(
-        self, pool: Pool, generation: int, owner: Mapping[str, Any] | None
+        self, pool: PretendPool, generation: int, owner: Mapping[str, Any] | None
     ) -> list[Manifest]:
         """Return the slices of a pool."""
         found = super().render(pool, generation, owner)

@@ -45,7 +45,7 @@ class RefusalError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class PreparationFacts:
     """What the driver knows when it decides.
 
     Attributes:
@@ -62,7 +62,7 @@ class Facts:
 
 
 def prepare(
-    reference: ClaimReference, claim: Mapping[str, Any] | None, facts: Facts
+    reference: ClaimReference, claim: Mapping[str, Any] | None, facts: PreparationFacts
 ) -> Preparation:
     """Decide how a claim's devices are set up.
 
@@ -114,7 +114,9 @@ def allocation_of(reference: ClaimReference, claim: Mapping[str, Any] | None) ->
     return allocation.get("devices") or {}
 
 
-def config_for(result: Result, entries: Iterable[Mapping[str, Any]], facts: Facts) -> Any:
+def config_for(
+    result: Result, entries: Iterable[Mapping[str, Any]], facts: PreparationFacts
+) -> Any:
     """Return the parameters of one result: the last entry that covers its request counts.
 
     Every entry of the driver is validated, also one that another overrides.
@@ -166,7 +168,7 @@ def _plain(name: str, driver: str) -> str:
     return name.removeprefix(f"{driver}/")
 
 
-def _refuse_overuse(consumed: tuple[tuple[str, str, str], ...], facts: Facts) -> None:
+def _refuse_overuse(consumed: tuple[tuple[str, str, str], ...], facts: PreparationFacts) -> None:
     """Raise RefusalError where shares consume more of a device than it has."""
     if not consumed or facts.devices is None:
         return

@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib3.exceptions import HTTPError
 
 from dragoman.drivers.pretend.loop import Loop
-from dragoman.drivers.pretend.slices import Manifest, Pool, manifests, owner_of
+from dragoman.drivers.pretend.slices import Manifest, PretendPool, manifests, owner_of
 from dragoman.drivers.throwaway.api import Api, ApiError
 
 CONNECTIONS: Final = 8
@@ -38,14 +38,14 @@ class Publisher:
     def __init__(
         self,
         api: Api,
-        pools: Callable[[], Sequence[Pool]],
-        render: Callable[[Pool, int, Mapping[str, Any] | None], list[Manifest]] = manifests,
+        pools: Callable[[], Sequence[PretendPool]],
+        render: Callable[[PretendPool, int, Mapping[str, Any] | None], list[Manifest]] = manifests,
     ) -> None:
         self.api = api
         self._pools = pools
         self.render = render
         self._owners: dict[str, Mapping[str, Any]] = {}
-        self.settled: dict[str, tuple[Pool, int, dict[str, int]]] = {}
+        self.settled: dict[str, tuple[PretendPool, int, dict[str, int]]] = {}
         self._loop = Loop(self._compare, "publishing failed", RETRIED)
         self.complete = threading.Event()
         self._noted = False
@@ -100,7 +100,7 @@ class Publisher:
                 found[node].append(one)
         return found
 
-    def settle(self, pool: Pool, there: Sequence[Mapping[str, Any]]) -> None:
+    def settle(self, pool: PretendPool, there: Sequence[Mapping[str, Any]]) -> None:
         """Bring the slices of one pool to what is to be published."""
         now = {one["metadata"]["name"]: one["metadata"].get("generation", 0) for one in there}
         before = self.settled.get(pool.node)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dragoman.drivers.pretend.faults import Faults
 from dragoman.drivers.pretend.publisher import RESOURCE, Publisher, same
-from dragoman.drivers.pretend.slices import Manifest, Pool
+from dragoman.drivers.pretend.slices import Manifest, PretendPool
 from dragoman.drivers.throwaway.api import ApiError
 
 REWRITES: Final = 25
@@ -33,7 +33,7 @@ class MutantPublisher(Publisher):
                 os._exit(4)
             raise
 
-    def settle(self, pool: Pool, there: Sequence[Mapping[str, Any]]) -> None:
+    def settle(self, pool: PretendPool, there: Sequence[Mapping[str, Any]]) -> None:
         """Bring the slices of one pool to what is to be published."""
         faults, before = self.faults(), self.settled.get(pool.node)
         if before and before[0] == pool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dragoman.drivers.pretend.shapes import marked
-from dragoman.drivers.pretend.slices import Pool
+from dragoman.drivers.pretend.slices import PretendPool
 
 
 def drivers(slices: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -14,7 +14,7 @@ def drivers(slices: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted({one["spec"]["driver"] for one in slices})
 
 
-def pools(slices: Iterable[Mapping[str, Any]], driver: str, name: str) -> list[Pool]:
+def pools(slices: Iterable[Mapping[str, Any]], driver: str, name: str) -> list[PretendPool]:
     """Return the newest generation of a driver's node-local pools, in order of their nodes.
 
     Args:
@@ -30,9 +30,9 @@ def pools(slices: Iterable[Mapping[str, Any]], driver: str, name: str) -> list[P
     return [_pool(node, title, specs, name) for (node, title), specs in sorted(found.items())]
 
 
-def _pool(node: str, title: str, specs: list[Mapping[str, Any]], name: str) -> Pool:
+def _pool(node: str, title: str, specs: list[Mapping[str, Any]], name: str) -> PretendPool:
     newest = max(spec["pool"]["generation"] for spec in specs)
     current = [spec for spec in specs if spec["pool"]["generation"] == newest]
     devices = [device for spec in current for device in spec.get("devices") or ()]
     counters = [one for spec in current for one in spec.get("sharedCounters") or ()]
-    return Pool(name, node, marked(devices), tuple(counters), title)
+    return PretendPool(name, node, marked(devices), tuple(counters), title)

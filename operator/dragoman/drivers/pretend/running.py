@@ -20,7 +20,7 @@ from dragoman.drivers.pretend.checkpoint import CheckpointError
 from dragoman.drivers.pretend.driver import Driver
 from dragoman.drivers.pretend.faults import FaultError, Faults, parse
 from dragoman.drivers.pretend.publisher import Publisher
-from dragoman.drivers.pretend.slices import Pool
+from dragoman.drivers.pretend.slices import PretendPool
 from dragoman.drivers.throwaway.api import Api, ApiError
 
 DEEDS: Mapping[tuple[str, str], str] = {
@@ -57,7 +57,7 @@ class Slices:
         pools: Of all nodes.
     """
 
-    def __init__(self, api: Api, pools: Sequence[Pool]) -> None:
+    def __init__(self, api: Api, pools: Sequence[PretendPool]) -> None:
         self._publisher = Publisher(api, lambda: pools)
 
     @property
@@ -76,7 +76,7 @@ class Slices:
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
+class PretendNodes:
     """Nodes that are created for the run, marked by a label, and deleted at its end.
 
     Attributes:

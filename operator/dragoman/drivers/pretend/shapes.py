@@ -23,7 +23,7 @@ class ShapeError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class NodeShape:
     """The devices of one node.
 
     Attributes:
@@ -127,7 +127,7 @@ def known() -> list[str]:
     return [f"{driver}:1x{model}" for driver, models in _MODELS.items() for model in models]
 
 
-def parse(text: str) -> Callable[[str], Shape]:
+def parse(text: str) -> Callable[[str], NodeShape]:
     """Return what makes the devices of a node, given its name, from `DRIVER:COUNTxMODEL`.
 
     Raises:
@@ -154,7 +154,7 @@ def _unknown(what: str, name: str, names: Mapping[str, Any]) -> str:
     return f"unknown {what} {name!r}; known: {', '.join(names)}{hint}"
 
 
-def _shape(driver: str, model: _Model, count: int, node: str) -> Shape:
+def _shape(driver: str, model: _Model, count: int, node: str) -> NodeShape:
     devices: list[Device] = []
     counters: list[Mapping[str, Any]] = []
     for index in range(count):
@@ -169,7 +169,7 @@ def _shape(driver: str, model: _Model, count: int, node: str) -> Shape:
             small = {**_device(model, f"{name}-mig-{part}", index, node)}
             small["attributes"] = {**small["attributes"], "type": {"string": "mig"}}
             devices.append(_consuming(small, name, "1"))
-    return Shape(driver, tuple(devices), tuple(counters))
+    return NodeShape(driver, tuple(devices), tuple(counters))
 
 
 def _device(model: _Model, name: str, index: int, node: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ Manifest = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class PretendPool:
     """The devices of one node.
 
     Attributes:
@@ -44,12 +44,12 @@ class Pool:
         """The name of the pool."""
         return self.name or self.node
 
-    def without(self, lost: frozenset[str]) -> Pool:
+    def without(self, lost: frozenset[str]) -> PretendPool:
         """Return the pool without some devices."""
         kept = tuple(one for one in self.devices if one["name"] not in lost)
-        return Pool(self.driver, self.node, kept, self.counters, self.name)
+        return PretendPool(self.driver, self.node, kept, self.counters, self.name)
 
-    def tainted(self, taints: Mapping[str, Sequence[Mapping[str, Any]]]) -> Pool:
+    def tainted(self, taints: Mapping[str, Sequence[Mapping[str, Any]]]) -> PretendPool:
         """Return the pool with further taints on some devices."""
         devices = tuple(
             {**one, "taints": [*(one.get("taints") or ()), *taints[one["name"]]]}
@@ -57,10 +57,12 @@ class Pool:
             else one
             for one in self.devices
         )
-        return Pool(self.driver, self.node, devices, self.counters, self.name)
+        return PretendPool(self.driver, self.node, devices, self.counters, self.name)
 
 
-def manifests(pool: Pool, generation: int, owner: Mapping[str, Any] | None) -> list[Manifest]:
+def manifests(
+    pool: PretendPool, generation: int, owner: Mapping[str, Any] | None
+) -> list[Manifest]:
     """Return the slices of a pool in one generation; an empty pool has one slice.
 
     Args:
@@ -86,7 +88,7 @@ def manifests(pool: Pool, generation: int, owner: Mapping[str, Any] | None) -> l
     return found
 
 
-def slice_name(pool: Pool, index: int) -> str:
+def slice_name(pool: PretendPool, index: int) -> str:
     """Return the name of a pool's slice: the first has no number."""
     return f"{pool.node}-{pool.driver}" + (f"-{index}" if index else "")
 
@@ -103,7 +105,7 @@ def owner_of(node: Mapping[str, Any]) -> Manifest:
     }
 
 
-def _parts(pool: Pool) -> Iterator[Manifest]:
+def _parts(pool: PretendPool) -> Iterator[Manifest]:
     for at in range(0, len(pool.counters), MAX_COUNTER_SETS):
         # Without a `devices` key: the API server refuses even an empty list beside counters.
         yield {"sharedCounters": [dict(one) for one in pool.counters[at : at + MAX_COUNTER_SETS]]}

@@ -77,7 +77,7 @@ class Existing:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class DryRun:
     """One dry-run request.
 
     Attributes:
@@ -107,7 +107,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class RightsFault:
     """What a driver may do that it should not.
 
     Attributes:
@@ -122,7 +122,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DryRunAnswer:
     """What the API server answered to an attempt.
 
     Attributes:
@@ -131,7 +131,7 @@ class Answer:
         message: Of a refusal.
     """
 
-    attempt: Attempt
+    attempt: DryRun
     code: int = 0
     message: str = ""
 
@@ -174,7 +174,7 @@ TOO_WIDE: Final = (
 
 def attempts(
     identity: Identity, other: str, existing: Existing | None, versions: tuple[str, ...]
-) -> Iterator[Attempt]:
+) -> Iterator[DryRun]:
     """Yield what is tried in each version: the own node as control, then another node's slices.
 
     Args:
@@ -185,15 +185,15 @@ def attempts(
     """
     for version in versions:
         for node in (identity.node, other):
-            yield Attempt("create", version, node, "", _slice(identity, version, node))
+            yield DryRun("create", version, node, "", _slice(identity, version, node))
         if existing is not None:
             name = existing.name
             emptied = _slice(identity, version, other, existing)
-            yield Attempt("update", version, other, name, emptied)
+            yield DryRun("update", version, other, name, emptied)
             change = {"metadata": {"labels": {"dragoman.dev/dry-run": "true"}}}
-            yield Attempt("patch", version, other, name, change)
+            yield DryRun("patch", version, other, name, change)
             options = {"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"]}
-            yield Attempt("delete", version, other, name, options)
+            yield DryRun("delete", version, other, name, options)
 
 
 def _slice(
@@ -213,7 +213,9 @@ def _slice(
     }
 
 
-def faults(identity: Identity, answers: list[Answer], wide: list[Permission]) -> Iterator[Fault]:
+def faults(
+    identity: Identity, answers: list[DryRunAnswer], wide: list[Permission]
+) -> Iterator[RightsFault]:
     """Yield what the answers show."""
     allowed: dict[str, list[str]] = {}
     for one in answers:
@@ -222,7 +224,7 @@ def faults(identity: Identity, answers: list[Answer], wide: list[Permission]) ->
     if allowed:
         other = next(one.attempt.node for one in answers if one.attempt.node != identity.node)
         shown = "; ".join(f"{version}: {', '.join(verbs)}" for version, verbs in allowed.items())
-        yield Fault(
+        yield RightsFault(
             identity.driver,
             f"{identity.user} on {identity.node} may write slices of {other} ({shown})",
             "bind a ValidatingAdmissionPolicy that compares spec.nodeName with the claim "
@@ -230,7 +232,7 @@ def faults(identity: Identity, answers: list[Answer], wide: list[Permission]) ->
         )
     if wide:
         shown = ", ".join(map(str, wide))
-        yield Fault(
+        yield RightsFault(
             identity.driver,
             f"{identity.user} may do more than drivers need: {shown}",
             "remove these permissions from its ClusterRole",

@@ -8,12 +8,12 @@ from dragoman.drivers.rights.dryruns import (
     DRY_RUN,
     TOO_WIDE,
     VERSIONS,
-    Answer,
-    Attempt,
+    DryRun,
+    DryRunAnswer,
     Existing,
-    Fault,
     Identity,
     Permission,
+    RightsFault,
     attempts,
     faults,
 )
@@ -30,7 +30,7 @@ class NoDryRunError(Exception):
 
 async def examine(
     client: Client, identity: Identity, other: str, existing: Existing | None
-) -> list[Fault]:
+) -> list[RightsFault]:
     """Return what a driver's account may do that it should not.
 
     Args:
@@ -76,15 +76,15 @@ async def served(client: Client) -> tuple[str, ...]:
     return tuple(version for version in VERSIONS if version in found)
 
 
-async def _try(client: Client, attempt: Attempt) -> Answer:
+async def _try(client: Client, attempt: DryRun) -> DryRunAnswer:
     kind = MERGE_PATCH if attempt.verb == "patch" else _JSON
     try:
         await client.request(attempt.method, attempt.path, attempt.body, kind, DRY_RUN)
     except ApiError as error:
         if not error.code or error.code >= 500 or error.code == 401:
             raise
-        return Answer(attempt, error.code, str(error))
-    return Answer(attempt)
+        return DryRunAnswer(attempt, error.code, str(error))
+    return DryRunAnswer(attempt)
 
 
 async def _too_wide(client: Client) -> list[Permission]:

@@ -86,7 +86,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Failure:
+class UnreadableFile:
     """A file that could not be read.
 
     Attributes:
@@ -120,7 +120,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CheckReport:
     """The outcome of a check.
 
     Attributes:
@@ -136,7 +136,7 @@ class Report:
     """
 
     findings: tuple[Finding, ...] = ()
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[UnreadableFile, ...] = ()
     objects: int = 0
     configs: int = 0
     skipped: Mapping[str, int] | None = None

@@ -11,7 +11,12 @@ from dragoman.driverconfigs.unreadable import DuplicateKeys
 from dragoman.linting.findings.edits import Edit, Lift, Nest, Set, applied
 from dragoman.linting.findings.finding import Problem
 from dragoman.linting.findings.inplace import InPlace, NotInPlaceError, Span
-from dragoman.linting.manifests.documents import Document, Nodes, UnreadableError, read
+from dragoman.linting.manifests.documents import (
+    DocumentNodes,
+    ManifestDocument,
+    UnreadableError,
+    read,
+)
 from dragoman.linting.manifests.manifestobjects import Object
 
 Steps = tuple[str | int, ...]
@@ -27,7 +32,7 @@ class Fixed:
     """
 
     text: str
-    refused: tuple[tuple[Document, str], ...] = field(default=())
+    refused: tuple[tuple[ManifestDocument, str], ...] = field(default=())
 
 
 def fixed(text: str, problems: Iterable[tuple[Object, Problem]]) -> Fixed:
@@ -37,11 +42,11 @@ def fixed(text: str, problems: Iterable[tuple[Object, Problem]]) -> Fixed:
         text: the content of one file.
         problems: problems of that file with the object that each concerns.
     """
-    by_document: dict[int, tuple[Document, dict[Edit, None]]] = {}
+    by_document: dict[int, tuple[ManifestDocument, dict[Edit, None]]] = {}
     for obj, problem in problems:
         _, edits = by_document.setdefault(obj.document.start, (obj.document, {}))
         edits.update(dict.fromkeys(_placed(one, obj.root) for one in problem.edits))
-    refused: list[tuple[Document, str]] = []
+    refused: list[tuple[ManifestDocument, str]] = []
     spans: list[Span] = []
     for document, edits in sorted(by_document.values(), key=lambda one: one[0].start):
         try:
@@ -89,7 +94,7 @@ def _placed(edit: Edit, root: Steps) -> Edit:
             return Lift(steps)
 
 
-def _edited(document: Document, edits: list[Edit]) -> str:
+def _edited(document: ManifestDocument, edits: list[Edit]) -> str:
     """Return the text of a document after edits.
 
     Raises:
@@ -97,7 +102,7 @@ def _edited(document: Document, edits: list[Edit]) -> str:
     """
     if repeated := _repeated(document.tree):
         raise NotInPlaceError(f"the key {repeated} occurs twice")
-    place = InPlace(document.text, Nodes(document.nodes()))
+    place = InPlace(document.text, DocumentNodes(document.nodes()))
     if place.nodes.root is None:
         raise NotInPlaceError("its values have no places")
     text = _replaced(document.text, sorted(map(place.span, edits)))

@@ -14,7 +14,7 @@ from typing import Any, Final
 import yaml
 
 from dragoman.linting.findings.edits import Edit, Lift, Nest, Set
-from dragoman.linting.manifests.documents import Nodes
+from dragoman.linting.manifests.documents import DocumentNodes
 
 Steps = tuple[str | int, ...]
 Span = tuple[int, int, str]
@@ -40,7 +40,7 @@ class InPlace:
     """
 
     text: str
-    nodes: Nodes
+    nodes: DocumentNodes
 
     def span(self, edit: Edit) -> Span:
         """Return what an edit replaces.

@@ -54,7 +54,7 @@ class Misfit:
 
 
 @dataclass(frozen=True, slots=True)
-class Api:
+class ServedApi:
     """What one Kubernetes version serves.
 
     Attributes:
@@ -133,17 +133,17 @@ def is_older(version: str, other: str) -> bool:
     return ages.index(version) > ages.index(other)
 
 
-def api_of(version: Version) -> Api:
+def api_of(version: Version) -> ServedApi:
     """Return the API of a version; of the oldest or newest known one for one beyond them."""
     return _load(min(max(version, OLDEST), NEWEST))
 
 
 @cache
-def _load(version: Version) -> Api:
+def _load(version: Version) -> ServedApi:
     name = f"openapi-{version_name(version)}.json"
     folder = Path(__file__).parent / "data"
     found = json.loads((folder / name).read_text(encoding="utf-8"))
-    return Api(version, found["kinds"], found["definitions"])
+    return ServedApi(version, found["kinds"], found["definitions"])
 
 
 def _is_integer(value: Any) -> bool:

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from dragoman.linting.findings.finding import Problem
-from dragoman.linting.knowledge.api import Api
-from dragoman.linting.knowledge.devices import Devices
+from dragoman.linting.knowledge.api import ServedApi
+from dragoman.linting.knowledge.devices import KnownDevices
 from dragoman.linting.manifests.manifestobjects import Object
 from dragoman.versions import Version
 from dragoman.versions import name as version_name
@@ -32,8 +32,8 @@ class Context:
         target: the version that the cluster is upgraded to; None where none was named.
     """
 
-    api: Api
-    devices: Devices = field(default_factory=Devices)
+    api: ServedApi
+    devices: KnownDevices = field(default_factory=KnownDevices)
     objects: tuple[Object, ...] = ()
     complete: bool = False
     driver_configs: Callable[[Object], Iterable[Problem]] = lambda _: ()

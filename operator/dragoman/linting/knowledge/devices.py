@@ -68,7 +68,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Devices:
+class KnownDevices:
     """All known devices.
 
     Attributes:

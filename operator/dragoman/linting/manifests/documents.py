@@ -24,7 +24,7 @@ _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[([^\]]*)\]")
 
 Steps = tuple[str | int, ...]
 
-__all__ = ["MAX_TEXT", "Document", "Position", "UnreadableError", "read"]
+__all__ = ["MAX_TEXT", "ManifestDocument", "Position", "UnreadableError", "read"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ManifestDocument:
     """One document of a text.
 
     Attributes:
@@ -68,9 +68,9 @@ class Positions:
 
     __slots__ = ("_document", "_nodes")
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: ManifestDocument) -> None:
         self._document = document
-        self._nodes = Nodes(document.nodes())
+        self._nodes = DocumentNodes(document.nodes())
 
     def find(
         self, steps: Steps, *, at_key: bool = True, offset: tuple[int, int] = (0, 0)
@@ -102,7 +102,7 @@ def _inside(node: Any, text: str, offset: tuple[int, int]) -> tuple[int, int]:
     return line, indent + offset[1]
 
 
-class Nodes:
+class DocumentNodes:
     """The nodes of one document, found by path; each mapping is indexed once.
 
     Args:
@@ -155,7 +155,7 @@ def steps_of(path: str) -> Steps:
     )
 
 
-def read(text: str) -> Iterator[Document]:
+def read(text: str) -> Iterator[ManifestDocument]:
     """Yield the documents of a text, YAML or JSON; empty ones are left out.
 
     Raises:
@@ -167,7 +167,7 @@ def read(text: str) -> Iterator[Document]:
         yield from _read_yaml(text)
         return
     try:
-        yield from [Document(*parts) for parts in jsontext.read(text)]
+        yield from [ManifestDocument(*parts) for parts in jsontext.read(text)]
     except UnreadableError as invalid:
         # Flow style YAML begins like JSON; where both fail, JSON is what was meant.
         try:
@@ -177,8 +177,8 @@ def read(text: str) -> Iterator[Document]:
         yield from documents
 
 
-def _read_yaml(text: str) -> Iterator[Document]:
+def _read_yaml(text: str) -> Iterator[ManifestDocument]:
     before = 0
     for tree, start, line, end in yamltext.read(text):
-        yield Document(tree, text[start:end], line, start, text[before:start])
+        yield ManifestDocument(tree, text[start:end], line, start, text[before:start])
         before = end

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from dragoman.linting.manifests.documents import Document
+from dragoman.linting.manifests.documents import ManifestDocument
 
 GROUP: Final = "resource.k8s.io"
 _MAX_LIST: Final = 100_000
@@ -79,7 +79,7 @@ def reach(value: Any, steps: Steps) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ManifestRequest:
     """A request of a claim, or one of its alternatives.
 
     Attributes:
@@ -137,7 +137,7 @@ class Object:
     """
 
     file: str
-    document: Document
+    document: ManifestDocument
     root: Steps
     tree: dict[str, Any] = field(repr=False)
 
@@ -204,11 +204,11 @@ class Object:
         return mapping(reach(self.tree, self.claim_steps)) if self.claim_steps else {}
 
     @cached_property
-    def requests(self) -> tuple[Request, ...]:
+    def requests(self) -> tuple[ManifestRequest, ...]:
         """The requests of a claim or template, alternatives instead of their request."""
         return tuple(self._requests())
 
-    def _requests(self) -> Iterator[Request]:
+    def _requests(self) -> Iterator[ManifestRequest]:
         if self.claim_steps is None:
             return
         for index, one in enumerate(sequence(self.devices.get("requests"))):
@@ -219,11 +219,11 @@ class Object:
             for number, sub in enumerate(alternatives):
                 body = mapping(sub)
                 place = (*steps, "firstAvailable", number)
-                yield Request(f"{name}/{text(body.get('name'))}", place, body)
+                yield ManifestRequest(f"{name}/{text(body.get('name'))}", place, body)
             if isinstance(request.get("exactly"), dict):
-                yield Request(name, (*steps, "exactly"), request["exactly"])
+                yield ManifestRequest(name, (*steps, "exactly"), request["exactly"])
             elif not alternatives:
-                yield Request(name, steps, request)
+                yield ManifestRequest(name, steps, request)
 
     @cached_property
     def pods(self) -> PodSpec | None:
@@ -286,12 +286,12 @@ def _copies(obj: Object) -> int | None:
     return value if type(value) is int else 1
 
 
-def objects(file: str, document: Document) -> Iterator[Object]:
+def objects(file: str, document: ManifestDocument) -> Iterator[Object]:
     """Yield the objects of a document, those of lists one by one."""
     yield from _expanded(file, document, document.tree, ())
 
 
-def _expanded(file: str, document: Document, tree: Any, root: Steps) -> Iterator[Object]:
+def _expanded(file: str, document: ManifestDocument, tree: Any, root: Steps) -> Iterator[Object]:
     if not isinstance(tree, dict):
         return
     kind, items = tree.get("kind"), tree.get("items")

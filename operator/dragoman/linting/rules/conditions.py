@@ -12,15 +12,15 @@ from dragoman.linting.rules import hints
 from dragoman.linting.rules.reads import check_read
 from dragoman.linting.selectors.compilation import compiled
 from dragoman.linting.selectors.evaluation import outcome
-from dragoman.linting.selectors.implications import conjuncts, equalities, facts
+from dragoman.linting.selectors.implications import conjuncts, equalities, implications
 from dragoman.linting.selectors.reads import reads
 from dragoman.linting.selectors.remark import INVALID, NEVER, UNGUARDED, Remark
-from dragoman.linting.selectors.scopes import Scope
+from dragoman.linting.selectors.scopes import SelectorScope
 from dragoman.linting.selectors.syntax import read_key
 from dragoman.words.spelling import closest
 
 
-def remarks(scope: Scope, context: Context) -> Iterator[Remark]:
+def remarks(scope: SelectorScope, context: Context) -> Iterator[Remark]:
     """Yield what is wrong with the selectors of one scope."""
     found = (compiled(text, context).tree for text in scope.before)
     trees: list[Any] = [tree for tree in found if tree is not None]
@@ -31,7 +31,7 @@ def remarks(scope: Scope, context: Context) -> Iterator[Remark]:
             yield Remark(INVALID, one.error, advice, index, one.offset)
             continue
         yield from (replace(found, index=index) for found in _not_boolean(one.tree, context))
-        known, proven = facts([*trees, one.tree]), facts(trees)
+        known, proven = implications([*trees, one.tree]), implications(trees)
         possible = _possible(context, known.driver, known.equal)
         for read in reads(one.tree, proven.present):
             for remark in check_read(read, known, possible, scope, context.devices):
@@ -74,7 +74,7 @@ def _possible(
 
 def _contradiction(trees: list[Any], tree: Any, context: Context) -> Iterator[Remark]:
     """Find literals that contradict each other, or every known device of the driver."""
-    both = facts([*trees, tree])
+    both = implications([*trees, tree])
     if len(both.driver) > 1:
         listed = " and ".join(sorted(both.driver))
         message = f"no device has all of the drivers {listed}"
@@ -111,7 +111,7 @@ def _unknown_driver(driver: str, context: Context) -> Iterator[Remark]:
     yield Remark(NEVER, message, suggestion)
 
 
-def _given(scope: Scope, context: Context) -> Iterator[Remark]:
+def _given(scope: SelectorScope, context: Context) -> Iterator[Remark]:
     """Evaluate the selectors on the devices of given slices, as the scheduler does."""
     if not context.devices.given:
         return

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from dragoman.linting.knowledge.devices import ATTRIBUTES, CAPACITY, Devices, Sort, common
+from dragoman.linting.knowledge.devices import ATTRIBUTES, CAPACITY, KnownDevices, Sort, common
 from dragoman.linting.selectors.remark import MIXED, TYPE, UNGUARDED, UNKNOWN, Remark
-from dragoman.linting.selectors.scopes import Scope
+from dragoman.linting.selectors.scopes import SelectorScope
 from dragoman.linting.validation.names import subdomain_fault
 from dragoman.words.spelling import closest
 
 if TYPE_CHECKING:  # it imports the CEL engine
-    from dragoman.linting.selectors.implications import Facts
+    from dragoman.linting.selectors.implications import Implications
     from dragoman.linting.selectors.reads import Read
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -22,7 +22,11 @@ _COMPARISONS: Final = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
 
 
 def check_read(
-    read: Read, known: Facts, possible: list[Sort], scope: Scope, devices: Devices
+    read: Read,
+    known: Implications,
+    possible: list[Sort],
+    scope: SelectorScope,
+    devices: KnownDevices,
 ) -> Iterator[Remark]:
     """Check one read of a selector.
 
@@ -59,7 +63,7 @@ def _impossible(read: Read) -> str:
     return ""
 
 
-def _unknown_domain(read: Read, devices: Devices, known: Facts) -> Iterator[Remark]:
+def _unknown_domain(read: Read, devices: KnownDevices, known: Implications) -> Iterator[Remark]:
     guess = closest(read.domain, set(devices.domains), edits=2) or _longer(read, devices, known)
     if guess is None and not devices.given:
         return  # a driver without a schema may publish it
@@ -68,7 +72,7 @@ def _unknown_domain(read: Read, devices: Devices, known: Facts) -> Iterator[Rema
     yield Remark(UNKNOWN, message, suggestion)
 
 
-def _longer(read: Read, devices: Devices, known: Facts) -> str | None:
+def _longer(read: Read, devices: KnownDevices, known: Implications) -> str | None:
     """Return a domain of which only the end was written, such as `nvidia.com`."""
     names = devices.names
     found = [
@@ -101,7 +105,7 @@ def _swapped(read: Read, other: str) -> Remark:
     return Remark(MIXED, message, f"write {right}")
 
 
-def _wrong_type(read: Read, devices: Devices) -> Iterator[Remark]:
+def _wrong_type(read: Read, devices: KnownDevices) -> Iterator[Remark]:
     value = read.other
     if read.operator not in _COMPARISONS or value is None or not _is_plain(value):
         return
@@ -139,7 +143,11 @@ def _kind_of(value: Any) -> str:
 
 
 def _unguarded(
-    read: Read, known: Facts, possible: list[Sort], scope: Scope, devices: Devices
+    read: Read,
+    known: Implications,
+    possible: list[Sort],
+    scope: SelectorScope,
+    devices: KnownDevices,
 ) -> Iterator[Remark]:
     if read.guarded or devices.given:
         return  # given devices are evaluated, which says more
@@ -171,7 +179,7 @@ def _title(sort: Sort) -> str:
     return f"{sort.driver} ({when})" if when else f"some of {sort.driver}"
 
 
-def guarded_form(read: Read, devices: Devices) -> str:
+def guarded_form(read: Read, devices: KnownDevices) -> str:
     """Return the read in a form that cannot fail."""
     kinds = devices.types(read.domain, read.name)
     default = _DEFAULTS.get(next(iter(kinds)), "") if len(kinds) == 1 else ""

@@ -21,7 +21,7 @@ _CONSUMABLE_SINCE: Final = (1, 36)
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledSelector:
     """A selector, or why there is none.
 
     Attributes:
@@ -37,19 +37,21 @@ class Compiled:
     offset: tuple[int, int] = (0, 0)
 
 
-def compiled(expression: str, context: Context) -> Compiled:
+def compiled(expression: str, context: Context) -> CompiledSelector:
     """Compile an expression once."""
     memory = context.memory.setdefault("selectors", {})
     if expression not in memory:
         memory[expression] = _compiled(expression, context.api.version)
-    found: Compiled = memory[expression]
+    found: CompiledSelector = memory[expression]
     return found
 
 
-def _compiled(expression: str, version: Version) -> Compiled:
+def _compiled(expression: str, version: Version) -> CompiledSelector:
     size = len(expression.encode("utf-8", "replace"))
     if size > MAX_EXPRESSION:
-        return Compiled(None, None, f"Too long: may not be more than {MAX_EXPRESSION} bytes")
+        return CompiledSelector(
+            None, None, f"Too long: may not be more than {MAX_EXPRESSION} bytes"
+        )
     try:
         selector = compile_selector(
             expression,
@@ -61,7 +63,7 @@ def _compiled(expression: str, version: Version) -> Compiled:
         issue = next((one for one in error.issues if one.line), None)
         offset = (issue.line - 1, issue.column - 1) if issue else (0, 0)
         words = issue.message if issue else error.message
-        return Compiled(None, None, f"Invalid value: compilation failed: {words}", offset)
+        return CompiledSelector(None, None, f"Invalid value: compilation failed: {words}", offset)
     if selector.max_cost > MAX_COST:
-        return Compiled(None, None, "Forbidden: too complex, exceeds cost limit")
-    return Compiled(selector, parse(expression, macros_of(version, bind=True)))
+        return CompiledSelector(None, None, "Forbidden: too complex, exceeds cost limit")
+    return CompiledSelector(selector, parse(expression, macros_of(version, bind=True)))

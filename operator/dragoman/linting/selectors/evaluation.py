@@ -10,14 +10,14 @@ from dragoman.cel.budget import StepBudget
 from dragoman.cel.errors import CostLimitExceeded, EvaluationError, StepBudgetExceeded
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.knowledge.devices import Given
-from dragoman.linting.selectors.compilation import Compiled, compiled
+from dragoman.linting.selectors.compilation import CompiledSelector, compiled
 
 _STEPS = 20_000_000
 """Steps for the selectors of one request on all devices."""
 
 
 @dataclass(slots=True)
-class Outcome:
+class SelectorOutcome:
     """What selectors make of the given devices.
 
     Attributes:
@@ -33,9 +33,9 @@ class Outcome:
     compiled: bool = True
 
 
-def outcome(before: Sequence[str], own: Sequence[str], context: Context) -> Outcome:
+def outcome(before: Sequence[str], own: Sequence[str], context: Context) -> SelectorOutcome:
     """Evaluate the selectors of a class and then those of a request on every given device."""
-    result = Outcome()
+    result = SelectorOutcome()
     programs = [compiled(text, context) for text in (*before, *own)]
     if any(one.selector is None for one in programs):
         result.compiled = False
@@ -49,9 +49,9 @@ def outcome(before: Sequence[str], own: Sequence[str], context: Context) -> Outc
 
 def _satisfies(
     device: Given,
-    programs: Sequence[Compiled],
+    programs: Sequence[CompiledSelector],
     skipped: int,
-    result: Outcome,
+    result: SelectorOutcome,
     shared: tuple[StepBudget, dict[Any, Any]],
 ) -> bool:
     budget, memory = shared

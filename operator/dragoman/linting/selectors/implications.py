@@ -11,7 +11,7 @@ from dragoman.linting.selectors.syntax import Key, guards, is_device, subject
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Implications:
     """What a selector that is true says about a device.
 
     Attributes:
@@ -34,7 +34,7 @@ def conjuncts(tree: Node) -> Iterator[Node]:
         yield tree
 
 
-def facts(trees: list[Node]) -> Facts:
+def implications(trees: list[Node]) -> Implications:
     """Collect what several selectors, all true, say about a device."""
     drivers: set[str] = set()
     equal: dict[Key, Any] = {}
@@ -48,7 +48,7 @@ def facts(trees: list[Node]) -> Facts:
             if (comparison := _equality(part)) is not None:
                 equal.setdefault(*comparison)
                 present.add(comparison[0])
-    return Facts(frozenset(drivers), equal, frozenset(present))
+    return Implications(frozenset(drivers), equal, frozenset(present))
 
 
 def _driver(node: Node) -> str | None:

@@ -33,7 +33,7 @@ KNOWN_CLASSES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class SelectorScope:
     """The selectors of one request or class, with those that are evaluated before them.
 
     Attributes:
@@ -59,19 +59,19 @@ class Scope:
 Key = tuple[str, tuple[str, ...], tuple[str, ...]]
 
 
-def scopes(obj: Object, context: Context) -> Iterator[Scope]:
+def scopes(obj: Object, context: Context) -> Iterator[SelectorScope]:
     """Yield the requests of a claim, or the class itself."""
     if obj.in_group and obj.kind == "DeviceClass":
         steps: Steps = ("spec", "selectors")
         own = _expressions(steps, reach(obj.tree, steps))
-        yield Scope(steps, class_name="", before=(), closed=True, own=own)
+        yield SelectorScope(steps, class_name="", before=(), closed=True, own=own)
     for request in obj.requests:
         steps = (*request.steps, "selectors")
         name = request.class_name
         found = context.device_class(name)
         before = tuple(text for _, text in found.selectors()) if found else KNOWN_CLASSES.get(name)
         own = _expressions(steps, request.body.get("selectors"))
-        yield Scope(steps, name, before or (), before is not None, own)
+        yield SelectorScope(steps, name, before or (), before is not None, own)
 
 
 def _expressions(steps: Steps, selectors: Any) -> tuple[tuple[Steps, str], ...]:

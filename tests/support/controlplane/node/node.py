@@ -26,7 +26,7 @@ from tests.support.controlplane.node import image, parts
 from tests.support.controlplane.node.cgroups import Cgroups
 from tests.support.controlplane.node.isolation import Isolation
 from tests.support.controlplane.plane import ControlPlane
-from tests.support.controlplane.process import Process, free_ports, listens
+from tests.support.controlplane.process import Program, free_ports, listens
 from tests.support.controlplane.recipes import NETWORK, NODE
 
 NODE_FLAGS = ("--authorization-mode=Node", "--enable-admission-plugins=NodeRestriction")
@@ -51,8 +51,8 @@ class Node:
         containerd: The process.
     """
 
-    kubelet: Process
-    containerd: Process
+    kubelet: Program
+    containerd: Program
 
     def __init__(
         self,
@@ -146,10 +146,10 @@ class Node:
             gates=self._plane.gates,
         )
 
-    def _process(self, name: str, command: list[str]) -> Process:
+    def _process(self, name: str, command: list[str]) -> Program:
         folder = self._programs["containerd"].parent
         path = {"PATH": f"{folder}:{os.environ['PATH']}"}  # containerd looks there for its shim
-        process = Process(
+        process = Program(
             f"{name} of {self.name}", self._enclosure.command(*command), self._log(name), path
         )
         self._cleanup.callback(process.kill)

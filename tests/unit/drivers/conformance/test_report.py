@@ -9,7 +9,14 @@ from typing import cast
 import pytest
 
 from dragoman.drivers.conformance import checks, report, running
-from dragoman.drivers.conformance.checks import FAIL, NOT_RUN, PASS, FailedError, Outcome, Report
+from dragoman.drivers.conformance.checks import (
+    FAIL,
+    NOT_RUN,
+    PASS,
+    CheckOutcome,
+    ConformanceReport,
+    FailedError,
+)
 from dragoman.drivers.conformance.folder import Event
 from dragoman.drivers.conformance.scenarios import Scenario, all_scenarios, cdi
 from dragoman.drivers.conformance.site import Site
@@ -17,8 +24,8 @@ from dragoman.drivers.pretend.faults import MUTANTS, broken_check
 from tests.e2e.conformance import kit
 
 
-def outcomes(**given: str) -> tuple[Outcome, ...]:
-    return tuple(Outcome(one, given.get(one.id, PASS), "why") for one in checks.table())
+def outcomes(**given: str) -> tuple[CheckOutcome, ...]:
+    return tuple(CheckOutcome(one, given.get(one.id, PASS), "why") for one in checks.table())
 
 
 @pytest.mark.parametrize(
@@ -33,17 +40,17 @@ def outcomes(**given: str) -> tuple[Outcome, ...]:
 def test_a_must_that_was_not_run_leaves_the_verdict_open(
     given: dict[str, str], verdict: str
 ) -> None:
-    assert Report("d", "1", outcomes(**given)).verdict == verdict
+    assert ConformanceReport("d", "1", outcomes(**given)).verdict == verdict
 
 
 def test_a_part_of_the_checks_is_never_conformant() -> None:
-    assert Report("d", "1", outcomes()[:50]).verdict == checks.UNDECIDED
+    assert ConformanceReport("d", "1", outcomes()[:50]).verdict == checks.UNDECIDED
 
 
 def test_texts_of_a_driver_neither_end_a_cell_nor_reach_the_terminal() -> None:
     check = checks.by_id()["I3"]
-    outcome = Outcome(check, FAIL, "a | b\x1b[31m <script>\nc", ("step\x07",))
-    found = Report("d<x>", "1", (outcome,))
+    outcome = CheckOutcome(check, FAIL, "a | b\x1b[31m <script>\nc", ("step\x07",))
+    found = ConformanceReport("d<x>", "1", (outcome,))
     assert "\x1b" not in report.as_json(found) + report.line(outcome) + report.as_markdown(found)
     assert "<script>" not in report.as_markdown(found)
     assert r"a \| b" in report.as_markdown(found)
@@ -95,7 +102,7 @@ def test_a_fault_of_the_kit_is_no_verdict_on_the_driver() -> None:
 def test_a_verdict_file_has_steps_without_the_log() -> None:
     steps = ("SIGKILL", f"{report.LOG} ends with: secret")
     (failed,) = report.verdict_file(
-        Report("d", "1", (Outcome(checks.by_id()["I3"], FAIL, "why", steps),))
+        ConformanceReport("d", "1", (CheckOutcome(checks.by_id()["I3"], FAIL, "why", steps),))
     )["failed"]
     assert failed["reproduction"] == ["SIGKILL"]
 

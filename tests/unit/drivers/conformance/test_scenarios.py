@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from dragoman.drivers.conformance.checks import FailedError, NotRunError
-from dragoman.drivers.conformance.profile import Profile
+from dragoman.drivers.conformance.profile import DriverProfile
 from dragoman.drivers.conformance.scenarios import operation
 from dragoman.drivers.conformance.scenarios.cdi import showing
 from dragoman.drivers.conformance.scenarios.operation import api_version, metrics
@@ -23,7 +23,7 @@ class Called:
     """A node whose driver prepares claims, and refuses those with some configs."""
 
     def __init__(self, refused: tuple[Any, ...] = (), **profile: Any) -> None:
-        self.profile = Profile(metrics="http://x", **profile)
+        self.profile = DriverProfile(metrics="http://x", **profile)
         self.setting = SimpleNamespace(quick=True)
         self.proxy = SimpleNamespace(requests=[])
         self.subject = SimpleNamespace(places=SimpleNamespace(fill=str), kill=lambda: None)

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.drivers.conformance import slicerules
 from dragoman.drivers.pretend import slicemutants
-from dragoman.drivers.pretend.slices import Pool, manifests
+from dragoman.drivers.pretend.slices import PretendPool, manifests
 
 OWNER = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
 DEVICES = (
@@ -31,7 +31,7 @@ DEVICES = (
     },
 )
 COUNTERS = ({"name": "set", "counters": {"slices": {"value": "8"}}},)
-POOL = Pool("gpu.example.com", "n", DEVICES, COUNTERS)
+POOL = PretendPool("gpu.example.com", "n", DEVICES, COUNTERS)
 Rule = Callable[[Sequence[Any]], str]
 
 

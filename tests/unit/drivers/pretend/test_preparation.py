@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.drivers.kubeletplugin.messages import ClaimReference
 from dragoman.drivers.pretend.configs import validator
-from dragoman.drivers.pretend.preparation import Facts, Preparation, RefusalError
+from dragoman.drivers.pretend.preparation import Preparation, PreparationFacts, RefusalError
 from dragoman.drivers.pretend.preparation import prepare as decide
 from tests.support.gpuconfig import schema
 
@@ -20,7 +20,7 @@ DEVICES = {"device-0": {"name": "device-0", "capacity": {"memory": {"value": "10
 def prepare(
     reference: ClaimReference, claim: Any, driver: str, others: Iterable[Preparation]
 ) -> Preparation:
-    return decide(reference, claim, Facts(driver, DEVICES, VALIDATE, tuple(others)))
+    return decide(reference, claim, PreparationFacts(driver, DEVICES, VALIDATE, tuple(others)))
 
 
 def parameters(**fields: Any) -> dict[str, Any]:

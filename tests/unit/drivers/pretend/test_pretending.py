@@ -9,7 +9,7 @@ from dragoman.drivers.pretend import faults, guard, shapes
 from dragoman.drivers.pretend.checkpoint import Checkpoint, CheckpointError
 from dragoman.drivers.pretend.guard import Surroundings
 from dragoman.drivers.pretend.preparation import Preparation
-from dragoman.drivers.pretend.slices import Pool, manifests
+from dragoman.drivers.pretend.slices import PretendPool, manifests
 
 REAL = {"metadata": {"name": "real"}, "spec": {"devices": [{"name": "a"}]}}
 
@@ -58,10 +58,10 @@ def test_a_bad_shape_is_named(text: str, problem: str) -> None:
 
 def test_a_thousand_devices_are_split_and_counters_come_without_devices() -> None:
     one = shapes.parse("gpu.nvidia.com:1000xH100")("n")
-    found = manifests(Pool("pretend.gpu.nvidia.com", "n", one.devices), 1, None)
+    found = manifests(PretendPool("pretend.gpu.nvidia.com", "n", one.devices), 1, None)
     assert [len(each["spec"]["devices"]) for each in found] == [128] * 7 + [104]
     parts = shapes.parse("gpu.nvidia.com:8xH100-MIG")("n")
-    divided = manifests(Pool("p", "n", parts.devices, parts.counters), 1, None)
+    divided = manifests(PretendPool("p", "n", parts.devices, parts.counters), 1, None)
     assert "devices" not in divided[0]["spec"]
     assert all(one["spec"]["pool"]["resourceSliceCount"] == len(divided) for one in divided)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from dragoman.drivers.pretend.publisher import Publisher
-from dragoman.drivers.pretend.slices import Pool
+from dragoman.drivers.pretend.slices import PretendPool
 from dragoman.drivers.throwaway.api import Api
 
 Json = dict[str, Any]
@@ -53,7 +53,7 @@ class Counting:
 
 def test_many_pools_take_one_list_and_two_requests_each_and_none_at_rest() -> None:
     api = Counting()
-    pools = [Pool("d", f"n{at}", ({"name": "a"},)) for at in range(30)]
+    pools = [PretendPool("d", f"n{at}", ({"name": "a"},)) for at in range(30)]
     publisher = Publisher(cast(Api, api), lambda: pools)
     publisher.step()
     assert api.requests == {"list": 1, "get": 30, "create": 30}
@@ -63,7 +63,7 @@ def test_many_pools_take_one_list_and_two_requests_each_and_none_at_rest() -> No
 
 def test_what_others_change_or_delete_is_repaired_and_nothing_else_is_written() -> None:
     api = Counting()
-    pool = Pool("d", "n", tuple({"name": f"a{at}"} for at in range(200)))
+    pool = PretendPool("d", "n", tuple({"name": f"a{at}"} for at in range(200)))
     publisher = Publisher(cast(Api, api), lambda: [pool])
     publisher.step()
     first, second = api.slices

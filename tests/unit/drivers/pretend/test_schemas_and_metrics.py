@@ -14,7 +14,7 @@ from dragoman.drivers.pretend.checkpoint import CheckpointError
 from dragoman.drivers.pretend.driver import Driver
 from dragoman.drivers.pretend.faults import Faults
 from dragoman.drivers.pretend.running import metrics
-from dragoman.drivers.pretend.slices import Pool
+from dragoman.drivers.pretend.slices import PretendPool
 from dragoman.drivers.throwaway.api import Api
 
 HEAD = "apiVersion: dragoman.dev/v1alpha1\nkind: DriverConfigSchema\nmetadata: {name: x}\n"
@@ -87,7 +87,7 @@ def test_a_fault_of_the_binder_itself_is_not_taken_for_an_api_server_that_is_awa
     allocation = {"devices": {"results": [{"driver": "d"}]}}  # without a pool
     claims = [{"status": {"allocation": allocation}}]
     api = cast(Api, SimpleNamespace(list=lambda _: claims))
-    binder = Binder(api, Pool("d", "n", ({"name": "a", "bindingConditions": ["x"]},)))
+    binder = Binder(api, PretendPool("d", "n", ({"name": "a", "bindingConditions": ["x"]},)))
     binder.start()
     binder.stop()
     assert found == [KeyError]

@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from dragoman.drivers.rights.dryruns import TOO_WIDE, Answer, Existing, Identity, attempts, faults
+from dragoman.drivers.rights.dryruns import (
+    TOO_WIDE,
+    DryRunAnswer,
+    Existing,
+    Identity,
+    attempts,
+    faults,
+)
 from dragoman.drivers.rights.probe import NoDryRunError, examine
 from dragoman.kube.errors import ApiError
 
@@ -38,10 +45,10 @@ def test_each_version_is_tried_with_the_own_node_first() -> None:
         ]
 
 
-def answers(*allowed: str) -> list[Answer]:
+def answers(*allowed: str) -> list[DryRunAnswer]:
     """Return refusals of everything on the other node but for these versions."""
     return [
-        Answer(one, 0 if one.node == "node-1" or one.version in allowed else 422, "policy")
+        DryRunAnswer(one, 0 if one.node == "node-1" or one.version in allowed else 422, "policy")
         for one in attempts(DRIVER, "node-2", None, VERSIONS)
     ]
 

@@ -7,7 +7,7 @@ import pytest
 from dragoman.linting import engine
 from dragoman.linting.findings.fixes import difference, fixed
 from dragoman.linting.knowledge.api import api_of
-from dragoman.linting.knowledge.devices import Devices
+from dragoman.linting.knowledge.devices import KnownDevices
 
 FLAT = """\
 # the first document is none of ours
@@ -58,7 +58,7 @@ spec:
 
 def mended(text: str) -> str:
     checked = engine.check(
-        [engine.read("m.yaml", text)], api_of((1, 36)), Devices(), engine.Options()
+        [engine.read("m.yaml", text)], api_of((1, 36)), KnownDevices(), engine.CheckOptions()
     )
     found = checked.fixable.get("m.yaml", [])
     return fixed(text, ((one.object, one.problem) for one in found)).text

@@ -9,15 +9,15 @@ from dragoman import versions
 from dragoman.cli import manifests
 from dragoman.cli.dra.output import Unusable
 from dragoman.cli.unusable import Unusable as UnusableName
-from dragoman.linting.findings.finding import Failure
+from dragoman.linting.findings.finding import UnreadableFile
 from dragoman.linting.manifests.documents import UnreadableError, read
 from dragoman.linting.manifests.manifestobjects import objects
 from dragoman.linting.validation.check import invalid
 
 if TYPE_CHECKING:
-    from dragoman.linting.manifests.documents import Document
+    from dragoman.linting.manifests.documents import ManifestDocument
 
-    Named = tuple[str, Document]
+    Named = tuple[str, ManifestDocument]
     """The name of a file and one of its documents."""
 
 
@@ -35,7 +35,7 @@ def documents(filenames: Iterable[str]) -> Iterator[Named]:
     """
     try:
         for one in manifests.texts(filenames):
-            if isinstance(one, Failure):
+            if isinstance(one, UnreadableFile):
                 raise Unusable(str(one))
             name, text = one
             try:

@@ -11,11 +11,10 @@ import click
 from dragoman.cli.dra.cluster.connection import explained
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Unusable
-from dragoman.doctor.doctorfacts import Facts
-from dragoman.doctor.finding import Finding, Id
-from dragoman.doctor.finding import Subject as About
+from dragoman.doctor.doctorfacts import DoctorFacts
+from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.doctor.pools import Plugins, is_ready
-from dragoman.drivers.rights.dryruns import Existing, Fault, Identity
+from dragoman.drivers.rights.dryruns import Existing, Identity, RightsFault
 from dragoman.drivers.rights.probe import NoDryRunError, examine
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.pools.pools import Pool
@@ -41,7 +40,7 @@ class DriverCredentials(Credentials):
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class TriedDriver:
     """A driver that is tried.
 
     Attributes:
@@ -57,7 +56,7 @@ class Subject:
     existing: Existing | None
 
 
-def tried(source: Source, facts: Facts) -> tuple[Finding, ...]:
+def tried(source: Source, facts: DoctorFacts) -> tuple[Finding, ...]:
     """Try the permissions of all drivers of nodes; raise Unusable where that cannot be done."""
     if source.snapshot:
         raise click.UsageError("DriverRights asks the API server: leave --snapshot out")
@@ -68,11 +67,12 @@ def tried(source: Source, facts: Facts) -> tuple[Finding, ...]:
         raise Unusable("DriverRights: no driver has a pod on a node and slices for it")
     faults = source.call(lambda client: _try_all(client, source, found))
     return tuple(
-        Finding(Id.DRIVER_RIGHTS, About(one.driver), one.what, one.remedy) for one in faults
+        Finding(Id.DRIVER_RIGHTS, FindingSubject(one.driver), one.what, one.remedy)
+        for one in faults
     )
 
 
-def subjects(facts: Facts) -> Iterator[Subject]:
+def subjects(facts: DoctorFacts) -> Iterator[TriedDriver]:
     """Yield each driver of nodes with a pod of it, and whose slices it must not write."""
     plugins = Plugins.of(facts)
     drivers: dict[str, list[Pool]] = {}
@@ -88,14 +88,16 @@ def subjects(facts: Facts) -> Iterator[Subject]:
         foreign = next((pool for pool in pools if pool.node != here), None)
         if foreign is not None:
             existing = Existing(foreign.slices[0].name, foreign.id.pool)
-            yield Subject(driver, pod, foreign.node, existing)
+            yield TriedDriver(driver, pod, foreign.node, existing)
         else:
             others = (name for name in facts.inventory.world.nodes if name != here)
-            yield Subject(driver, pod, next(others, f"not-{here}"), None)
+            yield TriedDriver(driver, pod, next(others, f"not-{here}"), None)
 
 
-async def _try_all(client: Client, source: Source, found: list[Subject]) -> tuple[Fault, ...]:
-    faults: list[Fault] = []
+async def _try_all(
+    client: Client, source: Source, found: list[TriedDriver]
+) -> tuple[RightsFault, ...]:
+    faults: list[RightsFault] = []
     for one in found:
         identity = await _identity(client, one)
         click.echo(
@@ -110,7 +112,7 @@ async def _try_all(client: Client, source: Source, found: list[Subject]) -> tupl
     return tuple(faults)
 
 
-async def _examined(source: Source, identity: Identity, one: Subject) -> list[Fault]:
+async def _examined(source: Source, identity: Identity, one: TriedDriver) -> list[RightsFault]:
     with explained():
         credentials = DriverCredentials(
             *(source.kubeconfig, source.context, source.cluster, source.auth_info),
@@ -120,7 +122,7 @@ async def _examined(source: Source, identity: Identity, one: Subject) -> list[Fa
             return await examine(acting, identity, one.other, one.existing)
 
 
-async def _identity(client: Client, one: Subject) -> Identity:
+async def _identity(client: Client, one: TriedDriver) -> Identity:
     metadata, node = one.pod.pod.metadata, one.pod.pod.node_name
     pod = await client.get(PODS.path(metadata.namespace, metadata.name))
     uid = (await client.get(NODES.path("", node)))["metadata"]["uid"]

@@ -10,7 +10,7 @@ from dragoman.cli.dra import notes
 from dragoman.cli.dra.output import Cell, Exit, Report, Table
 from dragoman.cli.dra.reports import Nothing
 from dragoman.doctor import over_time
-from dragoman.doctor.doctorfacts import Facts, Reading, Thresholds
+from dragoman.doctor.doctorfacts import DoctorFacts, Reading, Thresholds
 from dragoman.doctor.examination import Diagnosis, examine
 from dragoman.doctor.finding import ORDER, Finding, Id, Severity
 from dragoman.inventory.ages import age
@@ -81,14 +81,14 @@ class Examiner:
         return _answer(source, facts, self.only, self.severity)
 
 
-def _facts(source: Source, thresholds: Thresholds, before: Reading | None = None) -> Facts:
+def _facts(source: Source, thresholds: Thresholds, before: Reading | None = None) -> DoctorFacts:
     needed = [one for one in KINDS.values() if one not in {"resourcequotas", *PLANNING}]
     snapshot = source.read(needed)
     world = parse(snapshot)
-    return Facts(snapshot, take(world, source.profile(world)), thresholds, before)
+    return DoctorFacts(snapshot, take(world, source.profile(world)), thresholds, before)
 
 
-def _answer(source: Source, facts: Facts, only: Sequence[Id], severity: Severity) -> Report:
+def _answer(source: Source, facts: DoctorFacts, only: Sequence[Id], severity: Severity) -> Report:
     diagnosis = examine(facts, list(only))
     least = ORDER.index(severity)
     shown = [

@@ -12,7 +12,7 @@ from dragoman.cli.dra.inventory import top_tables
 from dragoman.cli.dra.missing import cannot_tell, unseen_of
 from dragoman.cli.dra.output import Cell, Report, Table
 from dragoman.cli.dra.ui.nodemap import Row, rows
-from dragoman.cli.dra.ui.problems import Problem, problems
+from dragoman.cli.dra.ui.problems import PageProblem, problems
 from dragoman.inventory.facts.world import World
 from dragoman.inventory.inventory import Inventory, State
 from dragoman.inventory.snapshots.snapshot import Snapshot
@@ -102,7 +102,7 @@ class Page:
     notes: tuple[str, ...]
     class_names: tuple[str, ...]
     namespace_names: tuple[str, ...]
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[PageProblem, ...] = ()
     empty: Advice | None = None
     blind: bool = False
     basis: int = 0

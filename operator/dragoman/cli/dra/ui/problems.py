@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman.doctor.doctorfacts import Facts
+from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.examination import examine
 from dragoman.doctor.finding import Severity
 from dragoman.inventory.inventory import Inventory
@@ -22,7 +22,7 @@ _SEVERE: Final = frozenset({Severity.ERROR, Severity.WARNING})
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class PageProblem:
     """A finding.
 
     Attributes:
@@ -43,7 +43,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ProblemGroup:
     """Problems with the same finding.
 
     Attributes:
@@ -53,7 +53,7 @@ class Kind:
     """
 
     id: str
-    first: tuple[Problem, ...]
+    first: tuple[PageProblem, ...]
     more: tuple[str, ...]
 
 
@@ -63,23 +63,23 @@ def typed(remedy: str) -> tuple[tuple[str, bool], ...]:
     return tuple((part, bool(index % 2)) for index, part in enumerate(parts) if part)
 
 
-def kinds(found: Iterable[Problem]) -> tuple[Kind, ...]:
+def kinds(found: Iterable[PageProblem]) -> tuple[ProblemGroup, ...]:
     """Group problems by severity and finding, in the order of the first of each."""
-    gathered: dict[tuple[str, str], list[Problem]] = {}
+    gathered: dict[tuple[str, str], list[PageProblem]] = {}
     for one in found:
         gathered.setdefault((one.severity, one.id), []).append(one)
     return tuple(
-        Kind(name, tuple(all_[:SHOWN]), tuple(one.about for one in all_[SHOWN:]))
+        ProblemGroup(name, tuple(all_[:SHOWN]), tuple(one.about for one in all_[SHOWN:]))
         for (_, name), all_ in gathered.items()
     )
 
 
-def problems(snapshot: Snapshot, inventory: Inventory) -> tuple[Problem, ...]:
+def problems(snapshot: Snapshot, inventory: Inventory) -> tuple[PageProblem, ...]:
     """Return the findings of a cluster that need something to be done, the worst first."""
     return tuple(
-        Problem(
+        PageProblem(
             str(one.severity), str(one.id), one.subject.text, one.message, one.remedy, one.since
         )
-        for one in examine(Facts(snapshot, inventory)).findings
+        for one in examine(DoctorFacts(snapshot, inventory)).findings
         if one.severity in _SEVERE
     )

@@ -15,8 +15,8 @@ from dragoman.drivers.kubeletplugin.client import CallError
 from dragoman.drivers.rights.dryruns import (
     DRY_RUN,
     VERSIONS,
-    Answer,
-    Attempt,
+    DryRun,
+    DryRunAnswer,
     Existing,
     Identity,
     attempts,
@@ -83,7 +83,7 @@ def _foreign(site: Site, foreign: Existing) -> Mapping[str, Any]:
     }
 
 
-def _answer(site: Site, as_driver: Api, attempt: Attempt) -> Answer:
+def _answer(site: Site, as_driver: Api, attempt: DryRun) -> DryRunAnswer:
     """Send a dry run as the driver; a version that is not served is refused with 404."""
     site.step(f"as the driver's account, dry run: {attempt.method} {attempt.path}")
     kind = "application/merge-patch+json" if attempt.verb == "patch" else "application/json"
@@ -95,8 +95,8 @@ def _answer(site: Site, as_driver: Api, attempt: Attempt) -> Answer:
     except ApiError as error:
         if error.code not in {403, 404, 422}:  # 422: a policy that answers Invalid
             raise
-        return Answer(attempt, error.code, str(error))
-    return Answer(attempt)
+        return DryRunAnswer(attempt, error.code, str(error))
+    return DryRunAnswer(attempt)
 
 
 @scenario("X2", "published")

@@ -6,7 +6,7 @@ from dragoman.allocation import profile
 from dragoman.cli.dra.ui import render
 from dragoman.cli.dra.ui.nodemap import LOST, SEVERAL
 from dragoman.cli.dra.ui.page import WAITING_SHOWN, page
-from dragoman.cli.dra.ui.problems import Problem, kinds
+from dragoman.cli.dra.ui.problems import PageProblem, kinds
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import State, take
 from dragoman.inventory.snapshots.snapshot import Unseen
@@ -124,9 +124,12 @@ def test_the_notes_do_not_count_the_rest_of_a_list_that_they_leave_out() -> None
 
 def test_problems_of_one_kind_are_written_out_three_times_and_then_named() -> None:
     found = [
-        Problem("error", "DeviceLost", "web/lost", "", "", ""),
-        *(Problem("error", "PoolIncomplete", f"pool-{number}", "", "", "") for number in range(5)),
-        Problem("warning", "ClaimIdle", "web/idle", "", "", ""),
+        PageProblem("error", "DeviceLost", "web/lost", "", "", ""),
+        *(
+            PageProblem("error", "PoolIncomplete", f"pool-{number}", "", "", "")
+            for number in range(5)
+        ),
+        PageProblem("warning", "ClaimIdle", "web/idle", "", "", ""),
     ]
     lost, pools, idle = kinds(found)
     assert (lost.id, len(lost.first), lost.more) == ("DeviceLost", 1, ())
