@@ -22,7 +22,7 @@ from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.worker import in_daemon_thread
 from dragoman.preemption.planner import plan
 from dragoman.preemption.policy import Policy
-from dragoman.preemption.preemptionfacts import Facts
+from dragoman.preemption.preemptionfacts import PreemptionFacts
 from dragoman.preemption.reservation import toleration
 from tests.support.manifests import Json
 from tests.support.worlds import inventory as builders
@@ -106,7 +106,7 @@ def planned(state: Snapshot) -> tuple[float, float, str]:
     """Return the seconds of a plan, its CPU time and its outcome."""
     world = parse(state)
     cluster = cluster_of(Inventory(world, profile("1.36"), {}, {}))
-    facts = Facts.of(world)
+    facts = PreemptionFacts.of(world)
     subject = of_pod(world, world.pods["ns/train-0"])
     began, before = time.perf_counter(), time.process_time()
     made = plan(facts, subject, cluster)

@@ -18,9 +18,9 @@ from dragoman.allocation.search.solution import node_name_of
 from dragoman.inventory.facts.world import NodeFact
 from dragoman.maintenance.budgets import DisruptionBudget, Protected, predict
 from dragoman.model.claim import Claim
-from dragoman.preemption.policy import Code, Policy, Reason, spared
-from dragoman.preemption.preemptionfacts import BoundPod, Facts
-from dragoman.preemption.trial import Trial
+from dragoman.preemption.policy import Policy, PreemptionCode, PreemptionReason, spared
+from dragoman.preemption.preemptionfacts import BoundPod, PreemptionFacts
+from dragoman.preemption.trial import PreemptionTrial
 from dragoman.preemption.units import Unit, units
 from dragoman.words import counted
 
@@ -90,7 +90,7 @@ class Why(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedNode:
     """A node that is no candidate.
 
     Attributes:
@@ -103,7 +103,7 @@ class Refusal:
     node: str
     why: Why
     details: tuple[str, ...] = ()
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[PreemptionReason, ...] = ()
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ class Examination:
         policy: What is allowed.
     """
 
-    trial: Trial
+    trial: PreemptionTrial
     priority: int
     policy: Policy
     _kept: frozenset[str] = field(init=False)
@@ -125,7 +125,7 @@ class Examination:
         """Note which claims the pod uses itself."""
         self._kept = frozenset(one.key for one in self.trial.subject.allocated)
 
-    def examine(self, node: NodeFact) -> Candidate | Refusal:
+    def examine(self, node: NodeFact) -> Candidate | RefusedNode:
         """Return the victims of one node, or why it is no candidate; nothing stays removed."""
         name = node.node.name
         pods = self.trial.facts.by_node.get(name, ())
@@ -142,11 +142,11 @@ class Examination:
             answer = self._among(node, found, ending)
             # A search that did not end says nothing: a pod might be put back that is needed.
             large = self.trial.spending.exceeded > exceeded
-            return Refusal(name, Why.TOO_LARGE) if large else answer
+            return RefusedNode(name, Why.TOO_LARGE) if large else answer
         finally:
             self.trial.restore(ending, gone)
 
-    def _spared(self, pod: BoundPod) -> Reason | None:
+    def _spared(self, pod: BoundPod) -> PreemptionReason | None:
         reason = spared(self.trial.facts.world, pod, self.priority, self.policy)
         if reason is not None:
             return reason
@@ -154,12 +154,12 @@ class Examination:
         if len(several) > 1:
             names = ", ".join(sorted(one.name for one in several))
             text = f"the Eviction API rejects {pod.key}, which has several PodDisruptionBudgets"
-            return Reason(Code.BUDGETS, f"{text}: {names}")
+            return PreemptionReason(PreemptionCode.BUDGETS, f"{text}: {names}")
         return None
 
     def _among(
         self, node: NodeFact, found: Sequence[Unit], ending: tuple[BoundPod, ...]
-    ) -> Candidate | Refusal:
+    ) -> Candidate | RefusedNode:
         name = node.node.name
         free = [unit for unit in found if not unit.spared]
         if ending and self.trial.fits(node):
@@ -176,7 +176,7 @@ class Examination:
             for unit in removed:
                 self.trial.restore(unit.pods, unit.claims)
         if outcome is None:
-            return Refusal(name, Why.TOO_LARGE)
+            return RefusedNode(name, Why.TOO_LARGE)
         return self._checked(node, victims, violations, outcome, ending)
 
     def _reprieve(
@@ -196,11 +196,11 @@ class Examination:
                 violations += [(unit, broken)] if broken else []
         return victims, violations
 
-    def _refused(self, node: NodeFact, found: Sequence[Unit], *, any_free: bool) -> Refusal:
+    def _refused(self, node: NodeFact, found: Sequence[Unit], *, any_free: bool) -> RefusedNode:
         """Say why a node does not do without all pods that may end; these are removed."""
         name = node.node.name
         if self.trial.spending.empty:
-            return Refusal(name, Why.TOO_LARGE)
+            return RefusedNode(name, Why.TOO_LARGE)
         # Pods of higher priority never count as standing in the way: nothing could change that.
         kept = [unit for unit in found if unit.spared and self._lower(unit)]
         if kept:
@@ -213,8 +213,8 @@ class Examination:
                     self.trial.restore(unit.pods, unit.claims)
             if fits:
                 reasons = tuple(dict.fromkeys(one for unit in kept for one in unit.spared))
-                return Refusal(name, Why.SPARED, (), reasons)
-        return Refusal(name, Why.NOT_ENOUGH if any_free else Why.NO_VICTIM)
+                return RefusedNode(name, Why.SPARED, (), reasons)
+        return RefusedNode(name, Why.NOT_ENOUGH if any_free else Why.NO_VICTIM)
 
     def _lower(self, unit: Unit) -> bool:
         return any(pod.priority < self.priority for pod in unit.pods)
@@ -226,7 +226,7 @@ class Examination:
         violations: Sequence[tuple[Unit, tuple[DisruptionBudget, ...]]],
         outcome: Allocated,
         ending: tuple[BoundPod, ...],
-    ) -> Candidate | Refusal:
+    ) -> Candidate | RefusedNode:
         name = node.node.name
         victims = tuple(
             sorted(
@@ -236,13 +236,13 @@ class Examination:
         )
         if refusals := _evictions(victims, self.trial.facts):
             broken = dict.fromkeys(_allows(one) for _, some in violations for one in some)
-            return Refusal(name, Why.BUDGET, (*broken,) or refusals)
+            return RefusedNode(name, Why.BUDGET, (*broken,) or refusals)
         if len(victims) > self.policy.max_victims:
             text = f"{len(victims)} pods would end, and a plan has at most"
-            return Refusal(name, Why.TOO_MANY, (f"{text} {self.policy.max_victims}",))
+            return RefusedNode(name, Why.TOO_MANY, (f"{text} {self.policy.max_victims}",))
         devices = devices_of(outcome, len(self.trial.extended.subject(node).claims))
         if beyond := self._beyond(name, devices):
-            return Refusal(name, Why.NETWORK, beyond)
+            return RefusedNode(name, Why.NETWORK, beyond)
         violating = sum(len(unit.pods) for unit, _ in violations)
         return Candidate(name, victims, devices, ending, violating)
 
@@ -282,7 +282,7 @@ def _devices(pod: BoundPod, claims: Iterable[Claim]) -> tuple[DeviceID, ...]:
 
 
 def split(
-    found: Sequence[Unit], facts: Facts
+    found: Sequence[Unit], facts: PreemptionFacts
 ) -> tuple[list[tuple[Unit, tuple[DisruptionBudget, ...]]], list[Unit]]:
     """Return the units whose end would violate budgets, each with these, and the others.
 
@@ -316,7 +316,7 @@ def _allows(budget: DisruptionBudget) -> str:
     return f"PodDisruptionBudget {budget.namespace}/{budget.name} allows {allowed}"
 
 
-def _evictions(victims: Sequence[Victim], facts: Facts) -> tuple[str, ...]:
+def _evictions(victims: Sequence[Victim], facts: PreemptionFacts) -> tuple[str, ...]:
     """Return why the Eviction API would refuse victims; default preemption deletes instead.
 
     It has the last word. Default preemption counts budgets down for all pods that may end, so that

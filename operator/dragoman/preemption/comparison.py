@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from dragoman.preemption.planner import Outcome, Plan
-from dragoman.preemption.policy import Code
+from dragoman.preemption.planner import PreemptionOutcome, PreemptionPlan
+from dragoman.preemption.policy import PreemptionCode
 from dragoman.preemption.protocol import Look, Sight
 from dragoman.preemption.stored import Journal, digest
 
-_ROOM: Final = frozenset({Outcome.FITS, Outcome.WAITS, Outcome.SCHEDULER})
-_PLACING: Final = frozenset({Code.NO_CLAIM, Code.NOMINATED, Code.PLACED})
+_ROOM: Final = frozenset(
+    {PreemptionOutcome.FITS, PreemptionOutcome.WAITS, PreemptionOutcome.SCHEDULER}
+)
+_PLACING: Final = frozenset(
+    {PreemptionCode.NO_CLAIM, PreemptionCode.NOMINATED, PreemptionCode.PLACED}
+)
 
 
-def sight_of(made: Plan, journal: Journal) -> Look:
+def sight_of(made: PreemptionPlan, journal: Journal) -> Look:
     """Compare a plan with a journal; its texts are for tenants, and name no pod.
 
     A journal that others wrote names victims that no plan names: nothing is evicted for it. Fewer
@@ -21,12 +25,12 @@ def sight_of(made: Plan, journal: Journal) -> Look:
     """
     if made.outcome in _ROOM:
         return Look(Sight.ROOM)
-    if made.outcome is Outcome.UNKNOWN:
+    if made.outcome is PreemptionOutcome.UNKNOWN:
         return Look(Sight.UNKNOWN)
     chosen = made.chosen
-    if made.outcome is Outcome.INELIGIBLE and journal.evictions and _being_placed(made):
+    if made.outcome is PreemptionOutcome.INELIGIBLE and journal.evictions and _being_placed(made):
         return Look(Sight.ROOM)
-    if made.outcome is Outcome.INELIGIBLE:
+    if made.outcome is PreemptionOutcome.INELIGIBLE:
         return Look(Sight.CHANGED, why=made.reasons[0].text)
     if chosen is None or chosen.node != journal.node:
         return Look(Sight.CHANGED, why=f"no plan for node {journal.node} holds any more")
@@ -38,6 +42,6 @@ def sight_of(made: Plan, journal: Journal) -> Look:
     return Look(Sight.SAME, chosen.victims)
 
 
-def _being_placed(made: Plan) -> bool:
+def _being_placed(made: PreemptionPlan) -> bool:
     """Whether the scheduler has allocated the pod's claims by now, or found it a node."""
     return all(one.code in _PLACING for one in made.reasons)

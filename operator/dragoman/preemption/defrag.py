@@ -19,10 +19,10 @@ from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.facts.world import NodeFact
 from dragoman.preemption.layout import Layout, Placed, Put
 from dragoman.preemption.movable import Movable, movable
-from dragoman.preemption.policy import DEFAULT, Policy, Reason
-from dragoman.preemption.preemptionfacts import Facts, priority_of
+from dragoman.preemption.policy import DEFAULT, Policy, PreemptionReason
+from dragoman.preemption.preemptionfacts import PreemptionFacts, priority_of
 from dragoman.preemption.spending import Spending
-from dragoman.preemption.trial import Trial
+from dragoman.preemption.trial import PreemptionTrial
 
 CALLS: Final = 20_000
 """Searches of one plan: about 10 s."""
@@ -34,7 +34,7 @@ SETS: Final = 200_000
 Progress = Callable[[str, int], None]
 
 
-class Outcome(StrEnum):
+class DefragOutcome(StrEnum):
     """What a plan of moves says."""
 
     FITS = "Fits"
@@ -73,16 +73,16 @@ class Moves:
         reasons: Why pods cannot be moved, by node.
     """
 
-    outcome: Outcome
+    outcome: DefragOutcome
     moves: tuple[Move, ...] = ()
     targets: tuple[Placed, ...] = ()
     complete: bool = True
     nodes: int = 0
-    reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
+    reasons: Mapping[str, tuple[PreemptionReason, ...]] = field(default_factory=dict)
 
 
 def plan(  # noqa: PLR0913 — all but three have defaults
-    facts: Facts,
+    facts: PreemptionFacts,
     targets: Sequence[Subject],
     cluster: Cluster,
     *,
@@ -106,7 +106,7 @@ def plan(  # noqa: PLR0913 — all but three have defaults
     spending = spending or Spending(calls=CALLS)
     priority = max((priority_of(one.pod.document) for one in targets), default=0)
     layout = Layout(facts, cluster, facts.load(priority), spending)
-    search = _Search(layout, priority, policy, progress)
+    search = _DefragSearch(layout, priority, policy, progress)
     try:
         return search.all(targets)
     finally:
@@ -114,7 +114,7 @@ def plan(  # noqa: PLR0913 — all but three have defaults
 
 
 @dataclass(slots=True)
-class _Search:
+class _DefragSearch:
     layout: Layout
     priority: int
     policy: Policy
@@ -130,7 +130,7 @@ class _Search:
         places: list[Placed] = []
         for target in targets:
             found = self.one(target)
-            if found.outcome not in (Outcome.FITS, Outcome.PLANNED):
+            if found.outcome not in (DefragOutcome.FITS, DefragOutcome.PLANNED):
                 return found
             if moves and found.moves:
                 self.complete = False
@@ -139,7 +139,7 @@ class _Search:
             if len(targets) > 1:
                 self._keep(target, found)
         return Moves(
-            Outcome.PLANNED if moves else Outcome.FITS,
+            DefragOutcome.PLANNED if moves else DefragOutcome.FITS,
             tuple(moves),
             tuple(places),
             complete=self.complete and not self.layout.spending.exceeded,
@@ -154,7 +154,7 @@ class _Search:
             outcome = trial.fits(node)
             if outcome is not None:
                 with self.layout.placed(trial, node, outcome) as placed:
-                    return Moves(Outcome.FITS, targets=(placed,))
+                    return Moves(DefragOutcome.FITS, targets=(placed,))
         pods, reasons = self._movable(nodes)
         most = max(map(len, pods.values()), default=0)
         for size in range(1, most + 1):
@@ -171,7 +171,7 @@ class _Search:
                 break
         unsure = not self.complete or self.layout.spending.exceeded
         return Moves(
-            Outcome.UNKNOWN if unsure else Outcome.NONE,
+            DefragOutcome.UNKNOWN if unsure else DefragOutcome.NONE,
             complete=not unsure,
             nodes=len(nodes),
             reasons=reasons,
@@ -179,10 +179,10 @@ class _Search:
 
     def _movable(
         self, nodes: Sequence[NodeFact]
-    ) -> tuple[dict[str, tuple[Movable, ...]], dict[str, tuple[Reason, ...]]]:
+    ) -> tuple[dict[str, tuple[Movable, ...]], dict[str, tuple[PreemptionReason, ...]]]:
         facts = self.layout.facts
         pods: dict[str, tuple[Movable, ...]] = {}
-        reasons: dict[str, tuple[Reason, ...]] = {}
+        reasons: dict[str, tuple[PreemptionReason, ...]] = {}
         for node in nodes:
             name = node.node.name
             found = [
@@ -191,11 +191,11 @@ class _Search:
                 if pod.uid not in self._moved and not pod.ending
             ]
             pods[name] = tuple(one for one in found if isinstance(one, Movable))
-            reasons[name] = tuple(one for one in found if isinstance(one, Reason))
+            reasons[name] = tuple(one for one in found if isinstance(one, PreemptionReason))
         return pods, reasons
 
     def _sets(
-        self, trial: Trial, pods: Mapping[str, tuple[Movable, ...]], size: int
+        self, trial: PreemptionTrial, pods: Mapping[str, tuple[Movable, ...]], size: int
     ) -> Iterator[tuple[NodeFact, tuple[Movable, ...]]]:
         """Yield sets of pods of one node that may make room, the cheapest first."""
         found = []
@@ -215,11 +215,13 @@ class _Search:
         for _, name, chosen in sorted(found, key=lambda one: one[:2]):
             yield self.layout.facts.world.nodes[name], chosen
 
-    def _room_without(self, trial: Trial, node: NodeFact, pods: tuple[Movable, ...]) -> bool:
+    def _room_without(
+        self, trial: PreemptionTrial, node: NodeFact, pods: tuple[Movable, ...]
+    ) -> bool:
         with self._without(pods):
             return trial.fits(node) is not None
 
-    def _missing(self, trial: Trial, node: NodeFact) -> int:
+    def _missing(self, trial: PreemptionTrial, node: NodeFact) -> int:
         """Return how many devices at least must come free; counters and shares may need more."""
         need = 0
         for claim in trial.extended.subject(node).claims:
@@ -235,7 +237,9 @@ class _Search:
         claims = tuple(claim for one in pods for claim in one.claims)
         return self.layout.without(tuple(one.pod for one in pods), claims)
 
-    def _try(self, trial: Trial, node: NodeFact, chosen: tuple[Movable, ...]) -> Moves | None:
+    def _try(
+        self, trial: PreemptionTrial, node: NodeFact, chosen: tuple[Movable, ...]
+    ) -> Moves | None:
         """Return the moves of these pods, None where the target or one of them finds no place."""
         with self._without(chosen):
             outcome = trial.fits(node)
@@ -246,7 +250,7 @@ class _Search:
                 order = sorted(chosen, key=lambda one: one.cost, reverse=True)
                 moves = places.find(tuple(order))
                 self.complete = self.complete and (moves is not None or places.tries < TRIES)
-                return None if moves is None else Moves(Outcome.PLANNED, moves, (target,))
+                return None if moves is None else Moves(DefragOutcome.PLANNED, moves, (target,))
 
     def _keep(self, target: Subject, found: Moves) -> None:
         """Leave moved pods and the target in their places, for the next target."""

@@ -15,9 +15,9 @@ from dragoman.allocation import Cluster, TooExpensiveError
 from dragoman.allocation.timebudget import check
 from dragoman.diagnosis.filters import Load
 from dragoman.diagnosis.subject import of_pod
-from dragoman.preemption.preemptionfacts import BoundPod, Facts, priority_of
+from dragoman.preemption.preemptionfacts import BoundPod, PreemptionFacts, priority_of
 from dragoman.preemption.spending import Spending
-from dragoman.preemption.trial import Trial
+from dragoman.preemption.trial import PreemptionTrial
 
 CLUSTER: Final = ""
 """Stands for all namespaces."""
@@ -38,7 +38,7 @@ class Evidence:
     namespaces: frozenset[str]
 
 
-def evidence(facts: Facts, cluster: Cluster) -> tuple[Evidence, ...]:
+def evidence(facts: PreemptionFacts, cluster: Cluster) -> tuple[Evidence, ...]:
     """Return what shows that the scheduler preempts for devices, as far as there is time.
 
     A pod that has a promised node would not fit there if the pods that end kept their devices.
@@ -55,7 +55,7 @@ def stands_down(found: Iterable[Evidence]) -> frozenset[str]:
     return frozenset({CLUSTER}) if len(namespaces) > 1 else namespaces
 
 
-def _evidence(facts: Facts, cluster: Cluster) -> Iterator[Evidence]:
+def _evidence(facts: PreemptionFacts, cluster: Cluster) -> Iterator[Evidence]:
     loads: dict[int, Load] = {}
     for pod in facts.world.pods.values():
         name = str((pod.document.get("status") or {}).get("nominatedNodeName") or "")
@@ -73,13 +73,13 @@ def _evidence(facts: Facts, cluster: Cluster) -> Iterator[Evidence]:
         if priority not in loads:
             loads[priority] = facts.load(priority)
         subject = of_pod(facts.world, pod)
-        trial = Trial(facts, cluster, loads[priority], subject, Spending())
+        trial = PreemptionTrial(facts, cluster, loads[priority], subject, Spending())
         if subject.wanted and _needs_devices_of(ending, trial, name):
             namespaces = {pod.pod.metadata.namespace, *(one.namespace for one in ending)}
             yield Evidence(pod.key, name, frozenset(namespaces))
 
 
-def _needs_devices_of(ending: Iterable[BoundPod], trial: Trial, node: str) -> bool:
+def _needs_devices_of(ending: Iterable[BoundPod], trial: PreemptionTrial, node: str) -> bool:
     """Whether a pod does not fit although the cpu and memory of pods that end is free."""
     trial.remove(ending, ())
     try:

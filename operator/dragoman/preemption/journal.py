@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dragoman.allocation import DeviceID
 from dragoman.preemption.candidates import Candidate, Victim
-from dragoman.preemption.planner import Outcome, Plan
+from dragoman.preemption.planner import PreemptionOutcome, PreemptionPlan
 from dragoman.preemption.stored import FINALIZER, PREEMPT, REPORT, digest, name_of
 from dragoman.words import counted
 
@@ -23,7 +23,7 @@ NAMED: Final = 5
 """Victims that an Event names."""
 
 
-def document(plan: Plan) -> dict[str, Any]:
+def document(plan: PreemptionPlan) -> dict[str, Any]:
     """Return the object that reports a plan with victims, without status.
 
     Its name is the pod's UID, so that two leaders write one object, and the pod owns it.
@@ -52,7 +52,7 @@ def document(plan: Plan) -> dict[str, Any]:
     }
 
 
-def preempting(plan: Plan, reserved: Iterable[DeviceID], attempt: int) -> dict[str, Any]:
+def preempting(plan: PreemptionPlan, reserved: Iterable[DeviceID], attempt: int) -> dict[str, Any]:
     """Return the object that records what one preemption may do: the report, and more.
 
     Victims of all namespaces are in it as digests of their UIDs.
@@ -87,7 +87,7 @@ def _victim(victim: Victim) -> dict[str, Any]:
     return {"name": pod.name, "uid": pod.uid, "priority": pod.priority}
 
 
-def status(plan: Plan, held: str = "") -> dict[str, Any]:
+def status(plan: PreemptionPlan, held: str = "") -> dict[str, Any]:
     """Return the status of the object of a plan.
 
     Args:
@@ -102,7 +102,7 @@ def status(plan: Plan, held: str = "") -> dict[str, Any]:
     }
 
 
-def note(plan: Plan, held: str = "") -> str:
+def note(plan: PreemptionPlan, held: str = "") -> str:
     """Say in an Event which pods would have to end, and why nothing is evicted now."""
     chosen = plan.chosen
     assert chosen is not None  # as above
@@ -113,7 +113,7 @@ def note(plan: Plan, held: str = "") -> str:
     return shortened(f"{text} {held or 'Mode report: nothing is evicted'}.")
 
 
-def _pods(plan: Plan, chosen: Candidate) -> str:
+def _pods(plan: PreemptionPlan, chosen: Candidate) -> str:
     namespace = plan.subject.pod.pod.metadata.namespace
     own = [one.pod for one in chosen.victims if one.pod.namespace == namespace]
     parts = [f"{pod.key} (priority {pod.priority})" for pod in own[:NAMED]]
@@ -133,14 +133,14 @@ def shortened(text: str) -> str:
     return encoded[: LONGEST - 3].decode(errors="ignore") + "…"
 
 
-def reported(plans: Iterable[Plan], most: int) -> tuple[Plan, ...]:
+def reported(plans: Iterable[PreemptionPlan], most: int) -> tuple[PreemptionPlan, ...]:
     """Return the plans that get an object: the most important of each namespace, then the oldest.
 
     Args:
         plans: Of all pods that wait.
         most: Objects of one namespace.
     """
-    found = [one for one in plans if one.outcome is Outcome.PLANNED]
+    found = [one for one in plans if one.outcome is PreemptionOutcome.PLANNED]
     found.sort(key=lambda one: (-one.priority, one.subject.pod.pod.metadata.created))
     counts: dict[str, int] = {}
     chosen = []

@@ -12,9 +12,9 @@ from dragoman.diagnosis.subject import Subject, of_pod
 from dragoman.inventory.facts.world import NodeFact, PodFact
 from dragoman.model.needs import Resources
 from dragoman.preemption.candidates import devices_of
-from dragoman.preemption.preemptionfacts import BoundPod, Facts
+from dragoman.preemption.preemptionfacts import BoundPod, PreemptionFacts
 from dragoman.preemption.spending import Spending
-from dragoman.preemption.trial import Trial
+from dragoman.preemption.trial import PreemptionTrial
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,16 @@ class Layout:
         spending: The budget of the plan.
     """
 
-    facts: Facts
+    facts: PreemptionFacts
     cluster: Cluster
     load: Load
     spending: Spending
     _made: int = field(default=0)
     _subjects: dict[str, Subject] = field(default_factory=dict)
 
-    def trial(self, subject: Subject) -> Trial:
+    def trial(self, subject: Subject) -> PreemptionTrial:
         """Return where a subject is tried; it shares this state."""
-        return Trial(self.facts, self.cluster, self.load, subject, self.spending)
+        return PreemptionTrial(self.facts, self.cluster, self.load, subject, self.spending)
 
     def again(self, pod: BoundPod) -> Subject:
         """Return a pod as its controller creates it again, with new claims from its templates."""
@@ -78,7 +78,9 @@ class Layout:
                 self.cluster.put_claim(claim)
 
     @contextmanager
-    def placed(self, trial: Trial, node: NodeFact, outcome: Allocated) -> Iterator[Placed]:
+    def placed(
+        self, trial: PreemptionTrial, node: NodeFact, outcome: Allocated
+    ) -> Iterator[Placed]:
         """Place a pod while the block runs, with what the allocator gave it."""
         undo = self.put(trial, node, outcome)
         try:
@@ -86,7 +88,7 @@ class Layout:
         finally:
             self.take_back(undo)
 
-    def put(self, trial: Trial, node: NodeFact, outcome: Allocated) -> Put:
+    def put(self, trial: PreemptionTrial, node: NodeFact, outcome: Allocated) -> Put:
         """Place a pod; `take_back` undoes it."""
         wanted = trial.extended.subject(node).wanted
         need = trial.extended.requests(node)

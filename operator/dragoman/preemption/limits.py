@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman.preemption.candidates import Candidate
-from dragoman.preemption.stored import Journal, Limits, Phase
+from dragoman.preemption.stored import Journal, Phase, PreemptionLimits
 
 EVERY: Final = ""
 """Stands for all namespaces."""
@@ -20,7 +20,7 @@ REST: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class PreemptionBudget:
     """What may still be done.
 
     Attributes:
@@ -31,7 +31,7 @@ class Budget:
     """
 
     journals: Sequence[Journal]
-    limits: Limits
+    limits: PreemptionLimits
     now: float
     deleted: Sequence[Journal] = ()
 

@@ -9,8 +9,8 @@ from dragoman.allocation import DeviceID
 from dragoman.maintenance.budgets import DisruptionBudget, predict
 from dragoman.model.claim import Claim
 from dragoman.preemption.candidates import protected
-from dragoman.preemption.policy import Code, Policy, Reason, spared
-from dragoman.preemption.preemptionfacts import BoundPod, Facts, not_computed
+from dragoman.preemption.policy import Policy, PreemptionCode, PreemptionReason, spared
+from dragoman.preemption.preemptionfacts import BoundPod, PreemptionFacts, not_computed
 
 RECREATED: Final = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "Job"})
 """Kinds of controllers that create a pod again after an eviction."""
@@ -49,7 +49,9 @@ def _inverted(letter: str) -> str:
     return chr(0x10FFFF - ord(letter))
 
 
-def movable(facts: Facts, pod: BoundPod, priority: int, policy: Policy) -> Movable | Reason:
+def movable(
+    facts: PreemptionFacts, pod: BoundPod, priority: int, policy: Policy
+) -> Movable | PreemptionReason:
     """Return a pod that can be moved for one of a priority, or why it cannot."""
     # A move is no preemption: pods of the same priority move for each other.
     reason = spared(facts.world, pod, priority + policy.min_gap, policy)
@@ -58,20 +60,28 @@ def movable(facts: Facts, pod: BoundPod, priority: int, policy: Policy) -> Movab
     kind = pod.owner.kind if pod.owner else ""
     if kind not in RECREATED:
         what = f"{kind} {pod.owner.name}" if pod.owner else "no controller"
-        return Reason(Code.BARE, f"{pod.key} has {what}: nothing known creates it again")
+        return PreemptionReason(
+            PreemptionCode.BARE, f"{pod.key} has {what}: nothing known creates it again"
+        )
     if pod.fact is None:
-        return Reason(Code.UNREAD, f"{pod.key} was not read whole")
+        return PreemptionReason(PreemptionCode.UNREAD, f"{pod.key} was not read whole")
     left_out = next(not_computed(pod.fact.document), "")
     if left_out:
-        return Reason(Code.NOT_COMPUTED, f"{pod.key} has {left_out}, which are not simulated")
+        return PreemptionReason(
+            PreemptionCode.NOT_COMPUTED, f"{pod.key} has {left_out}, which are not simulated"
+        )
     if any(entry.claim_name for entry in pod.fact.pod.entries):
-        return Reason(Code.OWN_CLAIM, f"{pod.key} uses a claim that is not made from a template")
+        return PreemptionReason(
+            PreemptionCode.OWN_CLAIM, f"{pod.key} uses a claim that is not made from a template"
+        )
     claims = facts.claims_of.get(pod.uid, ())
     for claim in claims:
         if any(consumer.uid != pod.uid for consumer in claim.consumers):
-            return Reason(Code.SHARED, f"claim {claim.key} has other users besides {pod.key}")
+            return PreemptionReason(
+                PreemptionCode.SHARED, f"claim {claim.key} has other users besides {pod.key}"
+            )
     budgets = facts.budgets_of(pod)
     refusal = predict([protected(pod)], budgets)[pod.key]
     if refusal:
-        return Reason(Code.BUDGETS, f"{pod.key}: {refusal}")
+        return PreemptionReason(PreemptionCode.BUDGETS, f"{pod.key}: {refusal}")
     return Movable(pod, claims, budgets)

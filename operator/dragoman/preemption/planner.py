@@ -12,11 +12,18 @@ from dragoman.allocation import Cluster
 from dragoman.diagnosis.filters import TOO_MANY
 from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.facts.world import NodeFact
-from dragoman.preemption.candidates import Candidate, Examination, Refusal, Why, best
-from dragoman.preemption.policy import DEFAULT, Code, Policy, Reason, ineligible, report_only
-from dragoman.preemption.preemptionfacts import Facts, priority_of
+from dragoman.preemption.candidates import Candidate, Examination, RefusedNode, Why, best
+from dragoman.preemption.policy import (
+    DEFAULT,
+    Policy,
+    PreemptionCode,
+    PreemptionReason,
+    ineligible,
+    report_only,
+)
+from dragoman.preemption.preemptionfacts import PreemptionFacts, priority_of
 from dragoman.preemption.spending import Spending
-from dragoman.preemption.trial import Trial
+from dragoman.preemption.trial import PreemptionTrial
 
 PERCENTAGE: Final = 10
 LEAST: Final = 100
@@ -26,7 +33,7 @@ with the defaults of DefaultPreemptionArgs)."""
 Progress = Callable[[str, int], None]
 
 
-class Outcome(StrEnum):
+class PreemptionOutcome(StrEnum):
     """What a plan says."""
 
     PLANNED = "Planned"
@@ -46,7 +53,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PreemptionPlan:
     """What would have to happen for one pod.
 
     Attributes:
@@ -62,11 +69,11 @@ class Plan:
 
     subject: Subject
     priority: int
-    outcome: Outcome
+    outcome: PreemptionOutcome
     candidates: tuple[Candidate, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
-    reasons: tuple[Reason, ...] = ()
-    only_reported: tuple[Reason, ...] = ()
+    refusals: tuple[RefusedNode, ...] = ()
+    reasons: tuple[PreemptionReason, ...] = ()
+    only_reported: tuple[PreemptionReason, ...] = ()
     complete: bool = True
 
     @property
@@ -76,7 +83,7 @@ class Plan:
 
 
 def plan(  # noqa: PLR0913 — all but three have defaults
-    facts: Facts,
+    facts: PreemptionFacts,
     subject: Subject,
     cluster: Cluster,
     *,
@@ -84,7 +91,7 @@ def plan(  # noqa: PLR0913 — all but three have defaults
     spending: Spending | None = None,
     progress: Progress = lambda thing, count: None,  # noqa: ARG005 — nothing is reported
     only: str = "",
-) -> Plan:
+) -> PreemptionPlan:
     """Compute which pods would have to end so that a pod gets its devices.
 
     The same facts give the same plan: where the scheduler starts at a random node, the pod's UID
@@ -101,27 +108,29 @@ def plan(  # noqa: PLR0913 — all but three have defaults
             nodes are looked at.
     """
     priority = priority_of(subject.pod.document)
-    made = Plan(subject, priority, Outcome.INELIGIBLE, only_reported=(*report_only(subject.pod),))
+    made = PreemptionPlan(
+        subject, priority, PreemptionOutcome.INELIGIBLE, only_reported=(*report_only(subject.pod),)
+    )
     if reasons := tuple(ineligible(subject, policy)):
         return replace(made, reasons=reasons)
-    trial = Trial(facts, cluster, facts.load(priority), subject, spending or Spending())
-    found = _Search(trial, Examination(trial, priority, policy), progress, only)
+    trial = PreemptionTrial(facts, cluster, facts.load(priority), subject, spending or Spending())
+    found = _PlanSearch(trial, Examination(trial, priority, policy), progress, only)
     return found.run(made)
 
 
 @dataclass(slots=True)
-class _Search:
-    trial: Trial
+class _PlanSearch:
+    trial: PreemptionTrial
     examination: Examination
     progress: Progress
     only: str = ""
 
-    def run(self, made: Plan) -> Plan:
+    def run(self, made: PreemptionPlan) -> PreemptionPlan:
         """Look for a node that fits, then for candidates."""
         if not self._needs_devices():
             text = "no claim of the pod is without devices: its preemption is the scheduler's"
-            return replace(made, reasons=(Reason(Code.NO_CLAIM, text),))
-        refusals: list[Refusal] = []
+            return replace(made, reasons=(PreemptionReason(PreemptionCode.NO_CLAIM, text),))
+        refusals: list[RefusedNode] = []
         potential: list[NodeFact] = []
         nodes = self.trial.facts.world.nodes
         for number, name in enumerate(sorted(nodes), 1):
@@ -129,12 +138,16 @@ class _Search:
             filtered = self.trial.filtered(node)
             unresolvable = [one for one in filtered if not _resolvable(one)]
             if unresolvable:
-                refusals.append(Refusal(name, Why.FILTERED, (*unresolvable,)))
+                refusals.append(RefusedNode(name, Why.FILTERED, (*unresolvable,)))
                 continue
             if not filtered and self.trial.fits(node):
-                return replace(made, outcome=Outcome.FITS, candidates=(Candidate(name, ()),))
+                return replace(
+                    made, outcome=PreemptionOutcome.FITS, candidates=(Candidate(name, ()),)
+                )
             if filtered and self._scheduler_preempts(node):
-                return replace(made, outcome=Outcome.SCHEDULER, candidates=(Candidate(name, ()),))
+                return replace(
+                    made, outcome=PreemptionOutcome.SCHEDULER, candidates=(Candidate(name, ()),)
+                )
             if self.only in {"", name}:
                 potential.append(node)
             self.progress("nodes", number)
@@ -160,29 +173,31 @@ class _Search:
         finally:
             self.trial.restore(pods, ())
 
-    def _examined(self, made: Plan, potential: Sequence[NodeFact], refusals: list[Refusal]) -> Plan:
+    def _examined(
+        self, made: PreemptionPlan, potential: Sequence[NodeFact], refusals: list[RefusedNode]
+    ) -> PreemptionPlan:
         candidates: list[Candidate] = []
         enough = min(max(len(potential) * PERCENTAGE // 100, LEAST), len(potential))
         complete = True
         for number, node in enumerate(self._ordered(potential), 1):
             if len(candidates) >= enough:
-                refusals.append(Refusal(node.node.name, Why.NOT_EXAMINED))
+                refusals.append(RefusedNode(node.node.name, Why.NOT_EXAMINED))
                 continue
             answer = self.examination.examine(node)
-            if isinstance(answer, Refusal):
+            if isinstance(answer, RefusedNode):
                 refusals.append(answer)
                 complete = complete and answer.why is not Why.TOO_LARGE
             elif answer.victims:
                 candidates.append(answer)
             else:
                 # Nothing has to be evicted: pods that end already make room.
-                return replace(made, outcome=Outcome.WAITS, candidates=(answer,))
+                return replace(made, outcome=PreemptionOutcome.WAITS, candidates=(answer,))
             self.progress("candidates", number)
         refusals.sort(key=lambda one: one.node)
-        outcome = Outcome.NONE if complete else Outcome.UNKNOWN
+        outcome = PreemptionOutcome.NONE if complete else PreemptionOutcome.UNKNOWN
         return replace(
             made,
-            outcome=Outcome.PLANNED if candidates else outcome,
+            outcome=PreemptionOutcome.PLANNED if candidates else outcome,
             candidates=best(candidates),
             refusals=tuple(refusals),
             complete=complete,

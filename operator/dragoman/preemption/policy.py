@@ -28,7 +28,7 @@ SYSTEM_CRITICAL: Final = 2 * 10**9
 SPARED: Final = ("kube-system",)
 
 
-class Select(StrEnum):
+class VictimChoice(StrEnum):
     """Which pods may be victims, as far as annotations say."""
 
     ALL = "all"
@@ -56,7 +56,7 @@ class Policy:
 
     min_gap: int = 1
     max_victims: int = 8
-    select: Select = Select.ALL
+    select: VictimChoice = VictimChoice.ALL
     protected: tuple[str, ...] = SPARED
     schedulers: tuple[str, ...] = ("default-scheduler",)
     resting: frozenset[str] = frozenset()
@@ -69,7 +69,7 @@ class Policy:
 DEFAULT: Final = Policy()
 
 
-class Code(StrEnum):
+class PreemptionCode(StrEnum):
     """Why a pod may not preempt, or is never a victim."""
 
     PLACED = "Placed"
@@ -104,14 +104,14 @@ class Code(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class PreemptionReason:
     """A code, and the same in a sentence."""
 
-    code: Code
+    code: PreemptionCode
     text: str
 
 
-def ineligible(subject: Subject, policy: Policy = DEFAULT) -> Iterator[Reason]:
+def ineligible(subject: Subject, policy: Policy = DEFAULT) -> Iterator[PreemptionReason]:
     """Yield why a pod may not preempt; a pod of which nothing is yielded may.
 
     Source: PodEligibleToPreemptOthers of kube-scheduler, and what makes a plan possible at all.
@@ -119,41 +119,55 @@ def ineligible(subject: Subject, policy: Policy = DEFAULT) -> Iterator[Reason]:
     pod = subject.pod
     document = pod.document
     if pod.pod.node_name:
-        yield Reason(Code.PLACED, f"the pod has node {pod.pod.node_name}")
+        yield PreemptionReason(PreemptionCode.PLACED, f"the pod has node {pod.pod.node_name}")
     if pod.pod.done or pod.pod.metadata.deleting:
-        yield Reason(Code.ENDED, "the pod has ended, or is being deleted")
+        yield PreemptionReason(PreemptionCode.ENDED, "the pod has ended, or is being deleted")
     if gated(pod):
-        yield Reason(Code.GATED, "scheduling gates keep the scheduler from the pod")
+        yield PreemptionReason(
+            PreemptionCode.GATED, "scheduling gates keep the scheduler from the pod"
+        )
     if mapping(document, "spec").get("preemptionPolicy") == NEVER:
-        yield Reason(Code.NEVER, "preemptionPolicy of the pod is Never")
+        yield PreemptionReason(PreemptionCode.NEVER, "preemptionPolicy of the pod is Never")
     nominated = mapping(document, "status").get("nominatedNodeName")
     if nominated:
-        yield Reason(Code.NOMINATED, f"the scheduler has promised node {nominated} to the pod")
+        yield PreemptionReason(
+            PreemptionCode.NOMINATED, f"the scheduler has promised node {nominated} to the pod"
+        )
     if priority_of(document) <= 0:
-        yield Reason(
-            Code.PRIORITY,
+        yield PreemptionReason(
+            PreemptionCode.PRIORITY,
             f"the pod has priority {priority_of(document)}: a PriorityClass above 0 is needed",
         )
     if pod.scheduler not in policy.schedulers:
-        yield Reason(Code.SCHEDULER, f"the pod belongs to scheduler {pod.scheduler}")
+        yield PreemptionReason(
+            PreemptionCode.SCHEDULER, f"the pod belongs to scheduler {pod.scheduler}"
+        )
     for obstacle in subject.obstacles:
         if obstacle.stops:
-            yield Reason(Code.STOPPED, obstacle.message)
+            yield PreemptionReason(PreemptionCode.STOPPED, obstacle.message)
 
 
-def report_only(pod: PodFact) -> Iterator[Reason]:
+def report_only(pod: PodFact) -> Iterator[PreemptionReason]:
     """Yield why nothing may be evicted for a pod although a plan can be computed."""
     if pod.pod.group_name:
-        yield Reason(Code.GROUP, f"the pod belongs to PodGroup {pod.pod.group_name}")
+        yield PreemptionReason(
+            PreemptionCode.GROUP, f"the pod belongs to PodGroup {pod.pod.group_name}"
+        )
     if managed_by_kueue(pod.document):
-        yield Reason(Code.KUEUE, "Kueue manages the pod")
+        yield PreemptionReason(PreemptionCode.KUEUE, "Kueue manages the pod")
     if gang := gang_of(pod.document):
-        yield Reason(Code.GANG, f"the pod belongs to gang {gang}, whose pods start together")
+        yield PreemptionReason(
+            PreemptionCode.GANG, f"the pod belongs to gang {gang}, whose pods start together"
+        )
     for one in not_computed(pod.document):
-        yield Reason(Code.NOT_COMPUTED, f"the pod has {one}, which are not simulated")
+        yield PreemptionReason(
+            PreemptionCode.NOT_COMPUTED, f"the pod has {one}, which are not simulated"
+        )
 
 
-def spared(world: World, pod: BoundPod, priority: int, policy: Policy = DEFAULT) -> Reason | None:
+def spared(
+    world: World, pod: BoundPod, priority: int, policy: Policy = DEFAULT
+) -> PreemptionReason | None:
     """Return why a pod is never a victim; None where it may be one.
 
     Args:
@@ -163,47 +177,55 @@ def spared(world: World, pod: BoundPod, priority: int, policy: Policy = DEFAULT)
         policy: What is allowed.
     """
     if policy.only is not None and digest(pod.uid) not in policy.only:
-        return Reason(Code.NOT_PLANNED, f"{pod.key} is no victim of the plan")
+        return PreemptionReason(PreemptionCode.NOT_PLANNED, f"{pod.key} is no victim of the plan")
     if pod.priority >= SYSTEM_CRITICAL:
-        return Reason(Code.CRITICAL, f"{pod.key} is critical for the cluster")
+        return PreemptionReason(PreemptionCode.CRITICAL, f"{pod.key} is critical for the cluster")
     if pod.priority > priority - policy.min_gap:
-        return Reason(Code.HIGHER, f"{pod.key} has priority {pod.priority}")
+        return PreemptionReason(PreemptionCode.HIGHER, f"{pod.key} has priority {pod.priority}")
     if pod.namespace in policy.protected:
-        return Reason(Code.NAMESPACE, f"namespace {pod.namespace} is protected")
+        return PreemptionReason(PreemptionCode.NAMESPACE, f"namespace {pod.namespace} is protected")
     if pod.mirror:
-        return Reason(Code.MIRROR, f"{pod.key} is defined by a file of its node")
+        return PreemptionReason(
+            PreemptionCode.MIRROR, f"{pod.key} is defined by a file of its node"
+        )
     if pod.owner is not None and pod.owner.kind == "DaemonSet":
-        return Reason(Code.DAEMON, f"{pod.key} belongs to DaemonSet {pod.owner.name}")
+        return PreemptionReason(
+            PreemptionCode.DAEMON, f"{pod.key} belongs to DaemonSet {pod.owner.name}"
+        )
     if pod.group is not None:
-        return Reason(Code.GROUP, f"{pod.key} belongs to PodGroup {pod.group}")
+        return PreemptionReason(PreemptionCode.GROUP, f"{pod.key} belongs to PodGroup {pod.group}")
     if pod.grace > policy.max_grace:
         text = f"{pod.key} has a grace period of {pod.grace} s; {policy.max_grace:g} s is the most"
-        return Reason(Code.GRACE, text)
+        return PreemptionReason(PreemptionCode.GRACE, text)
     return _annotated(world, pod, policy) or _rests(world, pod, policy)
 
 
-def _annotated(world: World, pod: BoundPod, policy: Policy) -> Reason | None:
+def _annotated(world: World, pod: BoundPod, policy: Policy) -> PreemptionReason | None:
     """Return why a pod is spared as its annotation says, or that of its namespace."""
     asked = (pod.preemptible, _of_namespace(world, pod.namespace))
     if "false" in asked:
-        return Reason(Code.ANNOTATION, f'{pod.key} has annotation {PREEMPTIBLE}: "false"')
-    if policy.select is Select.OPTED_IN and "true" not in asked:
-        return Reason(Code.NOT_OPTED_IN, f'{pod.key} lacks annotation {PREEMPTIBLE}: "true"')
+        return PreemptionReason(
+            PreemptionCode.ANNOTATION, f'{pod.key} has annotation {PREEMPTIBLE}: "false"'
+        )
+    if policy.select is VictimChoice.OPTED_IN and "true" not in asked:
+        return PreemptionReason(
+            PreemptionCode.NOT_OPTED_IN, f'{pod.key} lacks annotation {PREEMPTIBLE}: "true"'
+        )
     return None
 
 
-def _rests(world: World, pod: BoundPod, policy: Policy) -> Reason | None:
+def _rests(world: World, pod: BoundPod, policy: Policy) -> PreemptionReason | None:
     """Return why a pod is spared whose controller lost another one to a preemption lately."""
     if pod.owner is None:
         return None
     owner = digest(pod.owner.uid)
     if owner in policy.resting:
         text = f"{pod.owner.kind} {pod.namespace}/{pod.owner.name} lost a pod to a preemption"
-        return Reason(Code.RESTING, f"{text} in the last 10 minutes")
+        return PreemptionReason(PreemptionCode.RESTING, f"{text} in the last 10 minutes")
     age = seconds(world.now, pod.started)
     if owner in policy.recent and (age is None or age < policy.min_runtime):
         text = f"{pod.key} replaces a pod that was preempted, and runs for less than"
-        return Reason(Code.YOUNG, f"{text} {policy.min_runtime:g} s")
+        return PreemptionReason(PreemptionCode.YOUNG, f"{text} {policy.min_runtime:g} s")
     return None
 
 

@@ -171,7 +171,7 @@ def _integer(document: Document, key: str, absent: int) -> int:
 
 
 @dataclass(frozen=True)
-class Facts:
+class PreemptionFacts:
     """One state of a cluster, as plans see it.
 
     Attributes:
@@ -185,7 +185,7 @@ class Facts:
     budgets: tuple[DisruptionBudget, ...] = ()
 
     @classmethod
-    def of(cls, world: World) -> Facts:
+    def of(cls, world: World) -> PreemptionFacts:
         """Return the facts of a snapshot; malformed pods and budgets are left out."""
         return cls(world, tuple(_bound(world.pods.values())), tuple(_budgets(world.budgets)))
 

@@ -17,10 +17,10 @@ from dragoman.preemption.candidates import Victim
 from dragoman.preemption.stored import (
     DEFAULT_LIMITS,
     ENDED,
-    Eviction,
     Journal,
-    Limits,
     Phase,
+    PreemptionLimits,
+    RequestedEviction,
     digest,
 )
 
@@ -82,7 +82,7 @@ class ClaimState:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ProtocolFacts:
     """What a step is computed from.
 
     Attributes:
@@ -105,12 +105,12 @@ class Seen:
     claims: tuple[ClaimState, ...] = ()
     rules: Mapping[DeviceID, tuple[str, str]] = field(default_factory=dict)
     look: Look | None = None
-    limits: Limits = DEFAULT_LIMITS
+    limits: PreemptionLimits = DEFAULT_LIMITS
     drained: DeviceID | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class CreateRule:
+class CreateReservation:
     """Reserve a device."""
 
     device: DeviceID
@@ -132,7 +132,7 @@ class ReplaceClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class Evict:
+class EvictVictim:
     """Evict a pod through the Eviction API."""
 
     victim: Victim
@@ -146,7 +146,7 @@ class SetStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveFinalizer:
+class RemoveJournalFinalizer:
     """Let the journal be deleted."""
 
 
@@ -167,12 +167,19 @@ class TellVictim:
 
 
 Action = (
-    CreateRule | DeleteRule | ReplaceClaim | Evict | SetStatus | RemoveFinalizer | Tell | TellVictim
+    CreateReservation
+    | DeleteRule
+    | ReplaceClaim
+    | EvictVictim
+    | SetStatus
+    | RemoveJournalFinalizer
+    | Tell
+    | TellVictim
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProtocolStep:
     """What is to be done now.
 
     Attributes:
@@ -186,7 +193,7 @@ class Step:
     look: bool = False
 
 
-def step(seen: Seen) -> Step:
+def step(seen: ProtocolFacts) -> ProtocolStep:
     """Return what a preemption does now."""
     journal = seen.journal
     if journal.deleting or journal.phase in ENDED:
@@ -198,18 +205,18 @@ def step(seen: Seen) -> Step:
         return _reserve(seen)
     if journal.phase is Phase.EVICTING:
         return _evict(seen)
-    return Step("the scheduler places the pod")
+    return ProtocolStep("the scheduler places the pod")
 
 
-def _cleaned_up(seen: Seen) -> Step:
+def _cleaned_up(seen: ProtocolFacts) -> ProtocolStep:
     reason = "the object is being deleted" if seen.journal.deleting else "the preemption has ended"
     actions: list[Action] = [*_releases(seen)]
     if seen.journal.finalized:
-        actions.append(RemoveFinalizer())
-    return Step(reason, tuple(actions))
+        actions.append(RemoveJournalFinalizer())
+    return ProtocolStep(reason, tuple(actions))
 
 
-def _end(seen: Seen) -> Step | None:
+def _end(seen: ProtocolFacts) -> ProtocolStep | None:
     journal = seen.journal
     if seen.gone:
         return _ended(seen, Phase.ABORTED, "the pod has ended, or is being deleted")
@@ -218,7 +225,9 @@ def _end(seen: Seen) -> Step | None:
         return _ended(seen, Phase.PLACED, text)
     if seen.drained is not None and journal.phase is Phase.PLACING:
         if seen.look is None:
-            return Step("a device is taken out of service: the plan is computed again", look=True)
+            return ProtocolStep(
+                "a device is taken out of service: the plan is computed again", look=True
+            )
         if seen.look.sight is Sight.CHANGED:
             return _changed(seen, seen.look)
     if seen.now < deadline(journal, seen.limits):
@@ -237,7 +246,7 @@ def _end(seen: Seen) -> Step | None:
     return _ended(seen, Phase.FAILED, text)
 
 
-def _changed(seen: Seen, look: Look) -> Step:
+def _changed(seen: ProtocolFacts, look: Look) -> ProtocolStep:
     """End a preemption whose plan does not hold; a drain is no failure, which would count."""
     if seen.drained is not None:
         text = f"device {seen.drained} is taken out of service by a rule"
@@ -246,31 +255,31 @@ def _changed(seen: Seen, look: Look) -> Step:
     return _ended(seen, phase, look.why)
 
 
-def deadline(journal: Journal, limits: Limits) -> float:
+def deadline(journal: Journal, limits: PreemptionLimits) -> float:
     """Return the Unix time at which a preemption ends at the latest."""
     first = journal.created + limits.timeout
     return min(journal.deadline or first, journal.created + limits.longest)
 
 
-def _reserve(seen: Seen) -> Step:
+def _reserve(seen: ProtocolFacts) -> ProtocolStep:
     """Reserve the devices, and evict once the scheduler knows it and the plan still holds."""
     found = _tolerated(seen) or _reserved(seen)
     if found is not None:
         return found
     if seen.look is None:
-        return Step("the plan is computed again", look=True)
+        return ProtocolStep("the plan is computed again", look=True)
     match seen.look.sight:
         case Sight.SAME:
-            return Step("the plan still holds", _evictions(seen, seen.look.victims))
+            return ProtocolStep("the plan still holds", _evictions(seen, seen.look.victims))
         case Sight.CHANGED:
             return _changed(seen, seen.look)
         case Sight.ROOM:
-            return Step("nothing has to be evicted any more")
+            return ProtocolStep("nothing has to be evicted any more")
         case Sight.UNKNOWN:
-            return Step(_NO_TIME)
+            return ProtocolStep(_NO_TIME)
 
 
-def _tolerated(seen: Seen) -> Step | None:
+def _tolerated(seen: ProtocolFacts) -> ProtocolStep | None:
     """Return the step that lets the pod's claims tolerate the reservation; None where they do."""
     for claim in seen.claims:
         if claim.allocated or claim.tolerates:
@@ -278,45 +287,49 @@ def _tolerated(seen: Seen) -> Step | None:
         if claim.replacement is None:
             return _ended(seen, Phase.ABORTED, f"claim {claim.name} {claim.why_not}")
         # One at a time, and the pod is read again: a claim must not be missing for long.
-        return Step("claims tolerate the reservation", (ReplaceClaim(claim),))
+        return ProtocolStep("claims tolerate the reservation", (ReplaceClaim(claim),))
     return None
 
 
-def _reserved(seen: Seen) -> Step | None:
+def _reserved(seen: ProtocolFacts) -> ProtocolStep | None:
     """Return the step that reserves the devices; None once the scheduler knows about it."""
     journal = seen.journal
     missing = [one for one in journal.devices if one not in seen.rules]
     if missing:
-        return Step("devices are reserved", tuple(CreateRule(device) for device in missing))
+        return ProtocolStep(
+            "devices are reserved", tuple(CreateReservation(device) for device in missing)
+        )
     if not journal.reserved:
         fields = {"phase": Phase.RESERVING.value, "reservedAt": seen.now}
-        return Step("all devices are reserved", (SetStatus(fields),))
+        return ProtocolStep("all devices are reserved", (SetStatus(fields),))
     if seen.now - journal.reserved < SETTLE:
-        return Step("the scheduler learns of the reservation")
+        return ProtocolStep("the scheduler learns of the reservation")
     return None
 
 
-def _evict(seen: Seen) -> Step:
+def _evict(seen: ProtocolFacts) -> ProtocolStep:
     """Go on after a refusal, or where a process ended between two evictions."""
     if seen.look is None:
-        return Step("the plan is computed again", look=True)
+        return ProtocolStep("the plan is computed again", look=True)
     match seen.look.sight:
         case Sight.SAME:
-            return Step("pods are left", _evictions(seen, seen.look.victims))
+            return ProtocolStep("pods are left", _evictions(seen, seen.look.victims))
         case Sight.ROOM:
-            return Step("all pods end", (_status(Phase.PLACING),))
+            return ProtocolStep("all pods end", (_status(Phase.PLACING),))
         case Sight.CHANGED:
             return _changed(seen, seen.look)
         case Sight.UNKNOWN:
-            return Step(_NO_TIME)
+            return ProtocolStep(_NO_TIME)
 
 
-def _evictions(seen: Seen, victims: tuple[Victim, ...]) -> tuple[Action, ...]:
+def _evictions(seen: ProtocolFacts, victims: tuple[Victim, ...]) -> tuple[Action, ...]:
     """Return the evictions; they are counted before they are asked for, so that limits hold."""
     journal = seen.journal
     known = {one.pod for one in journal.evictions}
     asked = tuple(
-        Eviction(digest(one.pod.uid), digest(one.pod.owner.uid if one.pod.owner else ""), seen.now)
+        RequestedEviction(
+            digest(one.pod.uid), digest(one.pod.owner.uid if one.pod.owner else ""), seen.now
+        )
         for one in victims
         if digest(one.pod.uid) not in known
     )
@@ -338,7 +351,7 @@ def _evictions(seen: Seen, victims: tuple[Victim, ...]) -> tuple[Action, ...]:
         *(
             action
             for one in victims
-            for action in (Evict(one), TellVictim(one, _evicted(journal, one)))
+            for action in (EvictVictim(one), TellVictim(one, _evicted(journal, one)))
         ),
         _status(Phase.PLACING),
     )
@@ -366,7 +379,7 @@ def _evicted(journal: Journal, victim: Victim) -> str:
     )
 
 
-def _ended(seen: Seen, phase: Phase, why: str, *, tell: bool = False) -> Step:
+def _ended(seen: ProtocolFacts, phase: Phase, why: str, *, tell: bool = False) -> ProtocolStep:
     """Say how it ended, then release the devices: nothing is left of ours but the record.
 
     The status comes first because it is refused where another process has gone on, whose
@@ -382,10 +395,10 @@ def _ended(seen: Seen, phase: Phase, why: str, *, tell: bool = False) -> Step:
     told: tuple[Action, ...] = ()
     if tell or phase is Phase.FAILED:
         told = (Tell("DevicePreemptionFailed", f"{why[:1].upper()}{why[1:]}."),)
-    return Step(why, (SetStatus(fields), *_releases(seen), *told, RemoveFinalizer()))
+    return ProtocolStep(why, (SetStatus(fields), *_releases(seen), *told, RemoveJournalFinalizer()))
 
 
-def _releases(seen: Seen) -> Iterator[DeleteRule]:
+def _releases(seen: ProtocolFacts) -> Iterator[DeleteRule]:
     return (DeleteRule(name, uid) for name, uid in seen.rules.values())
 
 

@@ -46,7 +46,7 @@ ENDED: Final = frozenset({Phase.PLACED, Phase.FAILED, Phase.ABORTED})
 
 
 @dataclass(frozen=True, slots=True)
-class Eviction:
+class RequestedEviction:
     """An eviction that was asked for.
 
     Attributes:
@@ -107,7 +107,7 @@ class Journal:
     reserved: float = NEVER
     deadline: float = NEVER
     ended: float = NEVER
-    evictions: tuple[Eviction, ...] = ()
+    evictions: tuple[RequestedEviction, ...] = ()
     message: str = ""
     deleting: bool = False
     finalizers: tuple[str, ...] = (FINALIZER,)
@@ -199,8 +199,8 @@ def moment(text: object) -> float:
         return NEVER
 
 
-def _eviction(document: Document) -> Eviction:
-    return Eviction(
+def _eviction(document: Document) -> RequestedEviction:
+    return RequestedEviction(
         str(document.get("pod") or ""),
         str(document.get("owner") or ""),
         moment(document.get("at")),
@@ -208,7 +208,7 @@ def _eviction(document: Document) -> Eviction:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PreemptionLimits:
     """What is allowed at one time, and how fast.
 
     Attributes:
@@ -242,4 +242,4 @@ class Limits:
         return 2 * self.timeout + self.max_grace + self.release
 
 
-DEFAULT_LIMITS: Final = Limits()
+DEFAULT_LIMITS: Final = PreemptionLimits()

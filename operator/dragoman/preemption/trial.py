@@ -12,12 +12,12 @@ from dragoman.diagnosis.filters import Load, rejections
 from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.facts.world import NodeFact
 from dragoman.model.timestamps import moment
-from dragoman.preemption.preemptionfacts import BoundPod, Facts
+from dragoman.preemption.preemptionfacts import BoundPod, PreemptionFacts
 from dragoman.preemption.spending import Spending
 
 
 @dataclass(slots=True)
-class Trial:
+class PreemptionTrial:
     """A state of the cluster that differs from the real one by pods that were removed.
 
     What is removed is restored, also where a search ends early: the cluster belongs to
@@ -31,7 +31,7 @@ class Trial:
         spending: The budget of the plan.
     """
 
-    facts: Facts
+    facts: PreemptionFacts
     cluster: Cluster
     load: Load
     subject: Subject

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dragoman.model.claim import Claim
-from dragoman.preemption.policy import Code, Reason
+from dragoman.preemption.policy import PreemptionCode, PreemptionReason
 from dragoman.preemption.preemptionfacts import BoundPod, is_consumer
 
-Spared = Callable[[BoundPod], Reason | None]
+Spared = Callable[[BoundPod], PreemptionReason | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +27,7 @@ class Unit:
 
     pods: tuple[BoundPod, ...]
     claims: tuple[Claim, ...] = ()
-    spared: tuple[Reason, ...] = ()
+    spared: tuple[PreemptionReason, ...] = ()
 
     @property
     def importance(self) -> tuple[int, str]:
@@ -70,11 +70,13 @@ def units(
     return tuple(sorted(found, key=lambda unit: (unit.importance, unit.pods[0].key)))
 
 
-def _beyond(claim: Claim, here: Mapping[str, BoundPod]) -> Iterator[Reason]:
+def _beyond(claim: Claim, here: Mapping[str, BoundPod]) -> Iterator[PreemptionReason]:
     """Yield who uses a claim, and is not one of the pods of the node."""
     for consumer in claim.consumers:
         pod = here.get(consumer.uid)
         if pod is None or not is_consumer(pod, claim, consumer):
             kind = "" if consumer.is_pod else f"{consumer.resource} "
             other = f"{kind}{claim.metadata.namespace}/{consumer.name}"
-            yield Reason(Code.SHARED, f"claim {claim.key} is also used by {other} elsewhere")
+            yield PreemptionReason(
+                PreemptionCode.SHARED, f"claim {claim.key} is also used by {other} elsewhere"
+            )

@@ -19,13 +19,13 @@ from dragoman.kube.events import EventRecorder
 from dragoman.kube.kubeconfig import Credentials
 from dragoman.kube.resources import Resource
 from dragoman.preemption.policy import Policy
-from dragoman.preemption.stored import Limits
+from dragoman.preemption.stored import PreemptionLimits
 
 GROUP: Final = "resource.k8s.io"
 CLAIMS = Resource(GROUP, "v1", "resourceclaims")
 TEMPLATES = Resource(GROUP, "v1", "resourceclaimtemplates")
 RULES = Resource(GROUP, "v1beta2", "devicetaintrules")
-LIMITS = Limits(
+LIMITS = PreemptionLimits(
     parallel=1000, per_hour=10**6, timeout=40.0, min_runtime=0.0, attempts=5, failures=10**6
 )
 _WRITES: Final = frozenset({"post", "patch", "put", "delete"})

@@ -11,9 +11,9 @@ from dragoman.diagnosis.explain import cluster_of
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
-from dragoman.preemption.planner import Plan, plan
+from dragoman.preemption.planner import PreemptionPlan, plan
 from dragoman.preemption.policy import Policy
-from dragoman.preemption.preemptionfacts import Facts
+from dragoman.preemption.preemptionfacts import PreemptionFacts
 from tests.support import manifests as objects
 from tests.support.manifests import Json
 from tests.support.worlds.defaultpreemption import World
@@ -111,9 +111,9 @@ def planned(
     policy: Policy = LENIENT,
     kubernetes: str = "1.36",
     **more: Any,
-) -> Plan:
+) -> PreemptionPlan:
     """Plan for a pod of a cluster of manifests."""
     world = parse(snapshot(*given))
     inventory = take(world, profile(kubernetes))
     subject = of_pod(world, world.pods[key])
-    return plan(Facts.of(world), subject, cluster_of(inventory), policy=policy, **more)
+    return plan(PreemptionFacts.of(world), subject, cluster_of(inventory), policy=policy, **more)

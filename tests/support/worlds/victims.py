@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dragoman.preemption.planner import Outcome
+from dragoman.preemption.planner import PreemptionOutcome
 from tests.support.worlds.defaultpreemption import World, decide
 from tests.support.worlds.preemption import manifests, planned
 
@@ -27,7 +27,7 @@ def judged(world: World, got: Choice, kubernetes: str = "1.36") -> tuple[str, st
     if got not in literal and (got or literal):
         return "model", f"the scheduler chose {got}, its model {literal}"
     made = planned(*manifests(world), kubernetes=kubernetes)
-    if made.outcome is Outcome.SCHEDULER:
+    if made.outcome is PreemptionOutcome.SCHEDULER:
         return CPU_ALONE, ""
     chosen = made.chosen
     ours = chosen and (chosen.node, frozenset(one.pod.name for one in chosen.victims))

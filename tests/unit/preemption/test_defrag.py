@@ -14,9 +14,9 @@ from dragoman.diagnosis.explain import cluster_of
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
-from dragoman.preemption.defrag import Moves, Outcome, plan
-from dragoman.preemption.policy import Code
-from dragoman.preemption.preemptionfacts import Facts
+from dragoman.preemption.defrag import DefragOutcome, Moves, plan
+from dragoman.preemption.policy import PreemptionCode
+from dragoman.preemption.preemptionfacts import PreemptionFacts
 from tests.support import manifests as objects
 from tests.support.manifests import Json
 from tests.support.worlds.inventory import CLASS, claim, device_class, held, pool, snapshot
@@ -47,7 +47,7 @@ def moves(*given: Json, copies: int = 1) -> Moves:
     cluster = cluster_of(take(world, profile("1.36")))
     before = {key: one for key, one in cluster.claims.items() if one.held}
     subject = of_pod(world, world.pods["ns/train"])
-    made = plan(Facts.of(world), [subject] * copies, cluster)
+    made = plan(PreemptionFacts.of(world), [subject] * copies, cluster)
     assert {key: one for key, one in cluster.claims.items() if one.held} == before
     return made
 
@@ -66,7 +66,7 @@ def test_the_smallest_pod_moves_where_there_is_room() -> None:
         pool("b", 3),
         *waiting(4),
     )
-    assert made.outcome is Outcome.PLANNED
+    assert made.outcome is DefragOutcome.PLANNED
     assert told(made) == [("small", "b")]
     assert made.complete
     assert (made.targets[0].node, len(made.targets[0].devices)) == ("a", 4)
@@ -74,27 +74,27 @@ def test_the_smallest_pod_moves_where_there_is_room() -> None:
 
 def test_nothing_moves_where_the_pod_fits() -> None:
     made = moves(node("a"), pool("a", 4), *user("x", "a", range(1)), *waiting(3))
-    assert (made.outcome, made.moves) == (Outcome.FITS, ())
+    assert (made.outcome, made.moves) == (DefragOutcome.FITS, ())
 
 
 @pytest.mark.parametrize(
     ("more", "code"),
     [
-        ({"owner": None}, Code.BARE),
-        ({"owner": ("DaemonSet", "agent")}, Code.DAEMON),
-        ({"priority": 200}, Code.HIGHER),
-        ({"annotations": {"dragoman.dev/preemptible": "false"}}, Code.ANNOTATION),
-        ({"volumes": [{"name": "v", "ephemeral": {}}]}, Code.NOT_COMPUTED),
-        ({"labels": {"app": "kept"}}, Code.BUDGETS),
+        ({"owner": None}, PreemptionCode.BARE),
+        ({"owner": ("DaemonSet", "agent")}, PreemptionCode.DAEMON),
+        ({"priority": 200}, PreemptionCode.HIGHER),
+        ({"annotations": {"dragoman.dev/preemptible": "false"}}, PreemptionCode.ANNOTATION),
+        ({"volumes": [{"name": "v", "ephemeral": {}}]}, PreemptionCode.NOT_COMPUTED),
+        ({"labels": {"app": "kept"}}, PreemptionCode.BUDGETS),
     ],
 )
-def test_pods_that_nothing_brings_back_stay(more: dict[str, Any], code: Code) -> None:
+def test_pods_that_nothing_brings_back_stay(more: dict[str, Any], code: PreemptionCode) -> None:
     made = moves(
         *(node("a"), pool("a", 2), *user("x", "a", range(1), **more)),
         *(node("b"), pool("b", 1), *waiting(2)),
         budget("kept", {"app": "kept"}, 0),
     )
-    assert made.outcome is Outcome.NONE
+    assert made.outcome is DefragOutcome.NONE
     assert [one.code for one in made.reasons["a"]] == [code]
 
 
@@ -113,7 +113,7 @@ def test_room_for_several_pods_is_made_one_after_the_other() -> None:
         *(node("c"), pool("c", 2), *waiting(4)),
         copies=2,
     )
-    assert (made.outcome, told(made)) == (Outcome.PLANNED, [("x", "c"), ("y", "c")]), made
+    assert (made.outcome, told(made)) == (DefragOutcome.PLANNED, [("x", "c"), ("y", "c")]), made
     assert [one.node for one in made.targets] == ["a", "b"]
     assert not made.complete
 
@@ -171,7 +171,7 @@ def test_plans_have_as_few_moves_as_brute_force_finds() -> None:
         wanted = brute(rooms, pods, need)
         made = moves(*given, *waiting(need))
         assert made.complete
-        got = None if made.outcome is Outcome.NONE else len(made.moves)
+        got = None if made.outcome is DefragOutcome.NONE else len(made.moves)
         assert got == wanted, (rooms, pods, need)
         sizes.append(wanted)
     assert sum(bool(one) for one in sizes) > WORLDS / 4

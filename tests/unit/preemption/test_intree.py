@@ -9,7 +9,7 @@ from dragoman.diagnosis.explain import cluster_of
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.preemption.intree import CLUSTER, Evidence, evidence, stands_down
-from dragoman.preemption.preemptionfacts import Facts
+from dragoman.preemption.preemptionfacts import PreemptionFacts
 from tests.support.manifests import Json
 from tests.support.worlds.inventory import device_class, pool, snapshot
 from tests.support.worlds.preemption import holding, node, waiting
@@ -19,7 +19,7 @@ CONDITION = {"type": "DisruptionTarget", "status": "True", "reason": "Preemption
 
 def found(*given: Json) -> tuple[Evidence, ...]:
     world = parse(snapshot(device_class(), node("n"), pool("n", 1), *given))
-    return evidence(Facts.of(world), cluster_of(take(world, profile("1.36"))))
+    return evidence(PreemptionFacts.of(world), cluster_of(take(world, profile("1.36"))))
 
 
 def ending(priority: int = 0, namespace: str = "ns") -> list[Json]:

@@ -13,8 +13,8 @@ from dragoman.model.claimcontent import parse_spec
 from dragoman.model.taints import RESERVATION
 from dragoman.preemption import planner
 from dragoman.preemption.candidates import Why
-from dragoman.preemption.planner import Outcome, Plan
-from dragoman.preemption.policy import Code, Policy, Select
+from dragoman.preemption.planner import PreemptionOutcome, PreemptionPlan
+from dragoman.preemption.policy import Policy, PreemptionCode, VictimChoice
 from dragoman.preemption.reservation import rule_manifest, toleration
 from dragoman.preemption.spending import Spending
 from tests.support.manifests import Json
@@ -24,12 +24,12 @@ from tests.support.worlds.preemption import budget, holding, node, planned, runn
 ONE = (device_class(), node("n"))
 
 
-def victims(made: Plan) -> list[str]:
+def victims(made: PreemptionPlan) -> list[str]:
     assert made.chosen is not None, made.refusals
     return [one.pod.name for one in made.chosen.victims]
 
 
-def refusals(made: Plan) -> dict[str, Why]:
+def refusals(made: PreemptionPlan) -> dict[str, Why]:
     return {one.node: one.why for one in made.refusals}
 
 
@@ -42,7 +42,7 @@ def test_the_least_important_pods_end_and_their_devices_are_named() -> None:
         *holding("high", "n", [2], 100),
         *waiting(1),
     )
-    assert made.outcome is Outcome.PLANNED
+    assert made.outcome is PreemptionOutcome.PLANNED
     assert victims(made) == ["new"]
     assert made.chosen is not None
     assert [one.device for one in made.chosen.victims[0].devices] == ["device-1"]
@@ -70,9 +70,9 @@ def test_an_entry_of_reserved_for_that_names_a_foreign_uid_makes_no_victim() -> 
     forged = {"resource": "pods", "name": "web", "uid": "uid-of-web"}
     theirs["status"]["reservedFor"].append(forged)
     made = planned(*ONE, pool("n", 1), foreign, own, theirs, *waiting(1))
-    assert made.outcome is Outcome.NONE
+    assert made.outcome is PreemptionOutcome.NONE
     (refusal,) = made.refusals
-    assert [one.code for one in refusal.reasons] == [Code.SHARED]
+    assert [one.code for one in refusal.reasons] == [PreemptionCode.SHARED]
 
 
 def test_a_pod_with_an_endless_grace_period_stays() -> None:
@@ -81,7 +81,7 @@ def test_a_pod_with_an_endless_grace_period_stays() -> None:
     assert victims(planned(*ONE, pool("n", 2), *endless, *brief, *waiting(1))) == ["brief"]
     made = planned(*ONE, pool("n", 1), *endless, *waiting(1))
     (refusal,) = made.refusals
-    assert [one.code for one in refusal.reasons] == [Code.GRACE]
+    assert [one.code for one in refusal.reasons] == [PreemptionCode.GRACE]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_claim_that_an_unremovable_pod_uses_too_is_never_released(other: Any, 
     first = running("a", "n", claims={"g": "s"})
     shared = held(claim("s"), ("n", "device-0"), pods=[first, other])
     made = planned(*ONE, node("m"), pool("n", 1), first, other, shared, *waiting(1))
-    assert made.outcome is Outcome.NONE
+    assert made.outcome is PreemptionOutcome.NONE
     (found,) = [one for one in made.refusals if one.node == "n"]
     assert found.why is Why.SPARED
     assert words in found.reasons[0].text
@@ -107,20 +107,24 @@ def test_a_claim_that_an_unremovable_pod_uses_too_is_never_released(other: Any, 
     ("more", "policy", "code"),
     [
         ({"priority": 2 * 10**9}, Policy(), None),
-        ({"owner": ("DaemonSet", "agent")}, Policy(), Code.DAEMON),
-        ({"annotations": {"dragoman.dev/preemptible": "false"}}, Policy(), Code.ANNOTATION),
-        ({"annotations": {"kubernetes.io/config.mirror": "x"}}, Policy(), Code.MIRROR),
-        ({"schedulingGroup": {"podGroupName": "gang"}}, Policy(), Code.GROUP),
-        ({}, Policy(protected=("ns",)), Code.NAMESPACE),
-        ({}, Policy(select=Select.OPTED_IN), Code.NOT_OPTED_IN),
-        ({"priority": 95}, Policy(min_gap=10), Code.HIGHER),
+        ({"owner": ("DaemonSet", "agent")}, Policy(), PreemptionCode.DAEMON),
+        (
+            {"annotations": {"dragoman.dev/preemptible": "false"}},
+            Policy(),
+            PreemptionCode.ANNOTATION,
+        ),
+        ({"annotations": {"kubernetes.io/config.mirror": "x"}}, Policy(), PreemptionCode.MIRROR),
+        ({"schedulingGroup": {"podGroupName": "gang"}}, Policy(), PreemptionCode.GROUP),
+        ({}, Policy(protected=("ns",)), PreemptionCode.NAMESPACE),
+        ({}, Policy(select=VictimChoice.OPTED_IN), PreemptionCode.NOT_OPTED_IN),
+        ({"priority": 95}, Policy(min_gap=10), PreemptionCode.HIGHER),
     ],
 )
 def test_some_pods_never_end_for_another(
-    more: dict[str, Any], policy: Policy, code: Code | None
+    more: dict[str, Any], policy: Policy, code: PreemptionCode | None
 ) -> None:
     made = planned(*ONE, pool("n", 1), *holding("x", "n", [0], **more), *waiting(1), policy=policy)
-    assert made.outcome is Outcome.NONE
+    assert made.outcome is PreemptionOutcome.NONE
     (found,) = made.refusals
     # That a pod has a higher priority is no rule that could be changed.
     assert [one.code for one in found.reasons] == ([code] if code else [])
@@ -132,7 +136,7 @@ def test_a_namespace_may_keep_its_pods() -> None:
         "metadata": {"name": "ns", "annotations": {"dragoman.dev/preemptible": "false"}},
     }
     made = planned(*ONE, space, pool("n", 1), *holding("x", "n", [0]), *waiting(1))
-    assert made.refusals[0].reasons[0].code is Code.ANNOTATION
+    assert made.refusals[0].reasons[0].code is PreemptionCode.ANNOTATION
     agreed = {**space["metadata"], "annotations": {"dragoman.dev/preemptible": "true"}}  # type: ignore[dict-item]
     made = planned(
         *ONE,
@@ -140,7 +144,7 @@ def test_a_namespace_may_keep_its_pods() -> None:
         pool("n", 1),
         *holding("x", "n", [0]),
         *waiting(1),
-        policy=Policy(select=Select.OPTED_IN),
+        policy=Policy(select=VictimChoice.OPTED_IN),
     )
     assert victims(made) == ["x"]
 
@@ -149,7 +153,7 @@ def test_a_violated_budget_ends_no_pod() -> None:
     web = {"app": "web"}
     cluster = (*ONE, pool("n", 1), *holding("x", "n", [0], labels=web), *waiting(1))
     made = planned(*cluster, budget("web", web, 0))
-    assert made.outcome is Outcome.NONE
+    assert made.outcome is PreemptionOutcome.NONE
     assert made.refusals[0].why is Why.BUDGET
     assert made.refusals[0].details == ("PodDisruptionBudget ns/web allows 0 disruptions",)
     assert victims(planned(*cluster, budget("web", web, 1))) == ["x"]
@@ -186,7 +190,7 @@ def test_pods_that_end_already_are_waited_for() -> None:
     ending = holding("x", "n", [0], 1000)
     ending[0]["metadata"]["deletionTimestamp"] = "2026-11-22T12:00:30Z"
     made = planned(*ONE, pool("n", 1), *ending, *waiting(1))
-    assert made.outcome is Outcome.WAITS
+    assert made.outcome is PreemptionOutcome.WAITS
     assert made.chosen is not None
     assert [one.name for one in made.chosen.ending] == ["x"]
 
@@ -197,14 +201,14 @@ def test_the_schedulers_own_preemption_is_left_to_it() -> None:
     hungry = waiting(1)
     hungry[0]["spec"]["containers"][0].setdefault("resources", {})["requests"] = {"cpu": "1"}
     made = planned(*ONE, pool("n", 1), busy, *hungry)
-    assert made.outcome is Outcome.SCHEDULER
+    assert made.outcome is PreemptionOutcome.SCHEDULER
     # Where devices are in use as well, the scheduler removes no pod at all.
     both = planned(*ONE, pool("n", 1), busy, *holding("x", "n", [0]), *hungry)
     assert sorted(victims(both)) == ["busy", "x"]
 
 
 def test_a_pod_that_fits_needs_no_plan() -> None:
-    assert planned(*ONE, pool("n", 1), *waiting(1)).outcome is Outcome.FITS
+    assert planned(*ONE, pool("n", 1), *waiting(1)).outcome is PreemptionOutcome.FITS
 
 
 def test_a_node_that_the_scheduler_leaves_out_is_none() -> None:
@@ -218,24 +222,24 @@ def test_a_node_that_the_scheduler_leaves_out_is_none() -> None:
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        ({"preemptionPolicy": "Never"}, Code.NEVER),
-        ({"priority": 0}, Code.PRIORITY),
-        ({"schedulerName": "other"}, Code.SCHEDULER),
-        ({"schedulingGates": [{"name": "g"}]}, Code.GATED),
+        ({"preemptionPolicy": "Never"}, PreemptionCode.NEVER),
+        ({"priority": 0}, PreemptionCode.PRIORITY),
+        ({"schedulerName": "other"}, PreemptionCode.SCHEDULER),
+        ({"schedulingGates": [{"name": "g"}]}, PreemptionCode.GATED),
     ],
 )
-def test_some_pods_may_not_preempt(change: dict[str, Any], code: Code) -> None:
+def test_some_pods_may_not_preempt(change: dict[str, Any], code: PreemptionCode) -> None:
     found = waiting(1)
     found[0]["spec"] |= change
     made = planned(*ONE, pool("n", 1), *holding("x", "n", [0]), *found)
-    assert made.outcome is Outcome.INELIGIBLE
+    assert made.outcome is PreemptionOutcome.INELIGIBLE
     assert made.reasons[0].code is code
 
 
 def test_what_is_not_simulated_is_reported_and_nothing_else() -> None:
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
     made = planned(*ONE, pool("n", 1), *holding("x", "n", [0]), *waiting(1, volumes=volumes))
-    assert made.outcome is Outcome.PLANNED
+    assert made.outcome is PreemptionOutcome.PLANNED
     assert [one.text for one in made.only_reported] == [
         "the pod has volumes, which are not simulated"
     ]
@@ -248,8 +252,8 @@ def test_what_is_not_simulated_is_reported_and_nothing_else() -> None:
 def test_plans_for_pods_of_kueue_are_only_reported(label: str) -> None:
     labels = {f"kueue.x-k8s.io/{label}": "x"}
     made = planned(*ONE, pool("n", 1), *holding("x", "n", [0]), *waiting(1, labels=labels))
-    assert made.outcome is Outcome.PLANNED
-    assert [one.code for one in made.only_reported] == [Code.KUEUE]
+    assert made.outcome is PreemptionOutcome.PLANNED
+    assert [one.code for one in made.only_reported] == [PreemptionCode.KUEUE]
 
 
 def test_a_plan_has_a_limit_of_victims() -> None:
@@ -262,7 +266,7 @@ def test_a_search_that_is_too_large_names_no_victim() -> None:
     made = planned(
         *ONE, pool("n", 1), *holding("x", "n", [0]), *waiting(1), spending=Spending(calls=3)
     )
-    assert made.outcome is Outcome.UNKNOWN
+    assert made.outcome is PreemptionOutcome.UNKNOWN
     assert not made.complete
 
 
@@ -361,7 +365,7 @@ def test_promises_to_more_important_pods_count() -> None:
     cpu(found[0], 10)
     cluster = (*ONE, pool("n", 1), *holding("x", "n", [0]), *found)
     assert victims(planned(*cluster)) == ["x"]
-    assert planned(*cluster, promised).outcome is Outcome.NONE
+    assert planned(*cluster, promised).outcome is PreemptionOutcome.NONE
 
 
 def test_a_victim_may_end_alone_although_its_budget_does_not_allow_the_end_of_all() -> None:
@@ -384,8 +388,8 @@ def test_a_pod_that_is_not_ready_may_be_evicted_where_its_budget_always_allows_t
         *(*ONE, pool("n", 1), *holding("x", "n", [0], labels={"app": "a"})),
         *waiting(1),
     ]
-    assert planned(*given, always).outcome is Outcome.PLANNED
-    assert planned(*given, budget("b", {"app": "a"}, 0)).outcome is Outcome.NONE
+    assert planned(*given, always).outcome is PreemptionOutcome.PLANNED
+    assert planned(*given, budget("b", {"app": "a"}, 0)).outcome is PreemptionOutcome.NONE
 
 
 def test_budgets_of_tenants_cannot_take_more_than_the_time() -> None:
@@ -425,7 +429,7 @@ def test_pods_that_end_already_are_waited_for_on_any_node(
         )
     ]
     made = planned(device_class(), node(name), pool(name, 1), *ends, *others, *waiting(1))
-    assert made.outcome is Outcome.WAITS
+    assert made.outcome is PreemptionOutcome.WAITS
 
 
 def test_pods_alike_share_what_they_request_although_each_tolerates_its_own_reservation() -> None:

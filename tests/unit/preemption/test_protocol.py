@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dragoman.allocation import DeviceID, profile
-from dragoman.controllers.preemption.rules import Rules
+from dragoman.controllers.preemption.rules import ReservationRules
 from dragoman.diagnosis.explain import cluster_of
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
@@ -15,20 +15,20 @@ from dragoman.model.metadata import Owner
 from dragoman.preemption import journal as manifests
 from dragoman.preemption.candidates import Candidate, Victim
 from dragoman.preemption.comparison import sight_of
-from dragoman.preemption.limits import Budget
-from dragoman.preemption.planner import Outcome
+from dragoman.preemption.limits import PreemptionBudget
+from dragoman.preemption.planner import PreemptionOutcome
 from dragoman.preemption.policy import Policy
 from dragoman.preemption.preemptionfacts import BoundPod
 from dragoman.preemption.protocol import (
     SETTLE,
     ClaimState,
-    CreateRule,
+    CreateReservation,
     DeleteRule,
-    Evict,
+    EvictVictim,
     Look,
-    RemoveFinalizer,
+    ProtocolFacts,
+    RemoveJournalFinalizer,
     ReplaceClaim,
-    Seen,
     SetStatus,
     Sight,
     Tell,
@@ -41,7 +41,14 @@ from dragoman.preemption.reservation import (
     tolerates,
     with_toleration,
 )
-from dragoman.preemption.stored import Eviction, Journal, Limits, Phase, digest, timestamp
+from dragoman.preemption.stored import (
+    Journal,
+    Phase,
+    PreemptionLimits,
+    RequestedEviction,
+    digest,
+    timestamp,
+)
 from tests.support.manifests import Json, claim_spec
 from tests.support.worlds.inventory import DRIVER, device_class, held, pool, snapshot
 from tests.support.worlds.preemption import holding, node, planned, waiting
@@ -68,14 +75,14 @@ JOURNAL = Journal(
 )
 READY = replace(JOURNAL, reserved=101.0)
 NOW = 101.0 + SETTLE
-GONE = Eviction("x", "", 102.0)
+GONE = RequestedEviction("x", "", 102.0)
 
 
-def kinds(seen: Seen) -> list[type]:
+def kinds(seen: ProtocolFacts) -> list[type]:
     return [type(one) for one in step(seen).actions]
 
 
-def fields(seen: Seen) -> dict[str, object]:
+def fields(seen: ProtocolFacts) -> dict[str, object]:
     (found,) = [
         one for one in step(seen).actions if isinstance(one, SetStatus) and "endedAt" in one.fields
     ]
@@ -84,23 +91,26 @@ def fields(seen: Seen) -> dict[str, object]:
 
 def test_claims_tolerate_the_reservation_before_devices_are_reserved() -> None:
     missing = ClaimState("c", replacement={"metadata": {}})
-    assert kinds(Seen(JOURNAL, 100.0, claims=(missing,))) == [ReplaceClaim]
+    assert kinds(ProtocolFacts(JOURNAL, 100.0, claims=(missing,))) == [ReplaceClaim]
     tolerating = ClaimState("c", tolerates=True)
-    assert kinds(Seen(JOURNAL, 100.0, claims=(tolerating,))) == [CreateRule, CreateRule]
+    assert kinds(ProtocolFacts(JOURNAL, 100.0, claims=(tolerating,))) == [
+        CreateReservation,
+        CreateReservation,
+    ]
     half = {GPU: RULES[GPU]}
-    assert step(Seen(JOURNAL, 100.0, rules=half)).actions == (CreateRule(OTHER),)
+    assert step(ProtocolFacts(JOURNAL, 100.0, rules=half)).actions == (CreateReservation(OTHER),)
 
 
 def test_nothing_is_evicted_before_the_plan_is_computed_again() -> None:
-    assert kinds(Seen(JOURNAL, 100.0, rules=RULES)) == [SetStatus]
-    assert kinds(Seen(READY, 101.5, rules=RULES)) == []
-    found = step(Seen(READY, NOW, rules=RULES))
+    assert kinds(ProtocolFacts(JOURNAL, 100.0, rules=RULES)) == [SetStatus]
+    assert kinds(ProtocolFacts(READY, 101.5, rules=RULES)) == []
+    found = step(ProtocolFacts(READY, NOW, rules=RULES))
     assert (found.look, found.actions) == (True, ())
-    evicting = step(Seen(READY, NOW, rules=RULES, look=SAME))
+    evicting = step(ProtocolFacts(READY, NOW, rules=RULES, look=SAME))
     assert [type(one) for one in evicting.actions] == [
         SetStatus,
         Tell,
-        Evict,
+        EvictVictim,
         TellVictim,
         SetStatus,
     ]
@@ -108,46 +118,48 @@ def test_nothing_is_evicted_before_the_plan_is_computed_again() -> None:
     # What limits count is written before the eviction: a process may end between the two.
     assert isinstance(first, SetStatus)
     assert [one["pod"] for one in first.fields["evictions"]] == [digest("uid-batch")]
-    assert first.fields["deadline"] == NOW + 30 + Limits().timeout
+    assert first.fields["deadline"] == NOW + 30 + PreemptionLimits().timeout
 
 
 @pytest.mark.parametrize("sight", [Sight.ROOM, Sight.UNKNOWN])
 def test_without_a_reason_nothing_is_evicted(sight: Sight) -> None:
-    assert step(Seen(READY, NOW, rules=RULES, look=Look(sight))).actions == ()
+    assert step(ProtocolFacts(READY, NOW, rules=RULES, look=Look(sight))).actions == ()
 
 
 def test_a_changed_plan_releases_the_devices_first() -> None:
     look = Look(Sight.CHANGED, why="other pods would have to end than planned")
-    seen = Seen(READY, NOW, rules=RULES, look=look)
-    assert kinds(seen) == [SetStatus, DeleteRule, DeleteRule, RemoveFinalizer]
+    seen = ProtocolFacts(READY, NOW, rules=RULES, look=look)
+    assert kinds(seen) == [SetStatus, DeleteRule, DeleteRule, RemoveJournalFinalizer]
     assert fields(seen)["phase"] == "Aborted"
     assert fields(seen)["message"] == look.why
 
 
 def test_another_process_goes_on_with_the_pods_that_are_left() -> None:
-    evicting = replace(READY, phase=Phase.EVICTING, evictions=(Eviction("x", "", 102.0),))
-    assert step(Seen(evicting, NOW, rules=RULES)).look
-    assert Evict in kinds(Seen(evicting, NOW, rules=RULES, look=SAME))
-    room = step(Seen(evicting, NOW, rules=RULES, look=Look(Sight.ROOM))).actions
+    evicting = replace(READY, phase=Phase.EVICTING, evictions=(RequestedEviction("x", "", 102.0),))
+    assert step(ProtocolFacts(evicting, NOW, rules=RULES)).look
+    assert EvictVictim in kinds(ProtocolFacts(evicting, NOW, rules=RULES, look=SAME))
+    room = step(ProtocolFacts(evicting, NOW, rules=RULES, look=Look(Sight.ROOM))).actions
     assert room == (SetStatus({"phase": "Placing"}),)
-    assert step(Seen(replace(evicting, phase=Phase.PLACING), NOW, rules=RULES)).actions == ()
+    assert (
+        step(ProtocolFacts(replace(evicting, phase=Phase.PLACING), NOW, rules=RULES)).actions == ()
+    )
 
 
 def test_a_place_ends_it_in_every_phase() -> None:
     for phase in (Phase.RESERVING, Phase.EVICTING, Phase.PLACING):
-        seen = Seen(replace(READY, phase=phase), NOW, node="n", rules=RULES)
-        assert kinds(seen) == [SetStatus, DeleteRule, DeleteRule, RemoveFinalizer]
+        seen = ProtocolFacts(replace(READY, phase=phase), NOW, node="n", rules=RULES)
+        assert kinds(seen) == [SetStatus, DeleteRule, DeleteRule, RemoveJournalFinalizer]
         assert fields(seen)["phase"] == "Placed"
 
 
 def test_the_time_limit_counts_from_the_evictions() -> None:
-    late = Seen(READY, 100.0 + Limits().timeout, rules=RULES)
+    late = ProtocolFacts(READY, 100.0 + PreemptionLimits().timeout, rules=RULES)
     assert fields(late)["phase"] == "Aborted"
     done = replace(
-        READY, phase=Phase.PLACING, evictions=(Eviction("x", "", 102.0),), deadline=300.0
+        READY, phase=Phase.PLACING, evictions=(RequestedEviction("x", "", 102.0),), deadline=300.0
     )
-    assert step(Seen(done, 299.0, rules=RULES)).actions == ()
-    assert fields(Seen(done, 300.0, rules=RULES)) == {
+    assert step(ProtocolFacts(done, 299.0, rules=RULES)).actions == ()
+    assert fields(ProtocolFacts(done, 300.0, rules=RULES)) == {
         "phase": "Failed",
         "endedAt": 300.0,
         "message": "not placed within 198 s after 1 eviction",
@@ -157,39 +169,41 @@ def test_the_time_limit_counts_from_the_evictions() -> None:
 def test_a_failure_names_the_budget_that_kept_a_pod() -> None:
     budget = "Cannot evict pod as it would violate the pod's disruption budget."
     late = replace(READY, phase=Phase.EVICTING, evictions=(GONE,), message=budget, deadline=110.0)
-    assert str(fields(Seen(late, 111.0, rules=RULES))["message"]).endswith(f": {budget}")
+    assert str(fields(ProtocolFacts(late, 111.0, rules=RULES))["message"]).endswith(f": {budget}")
 
 
 def test_no_time_limit_is_beyond_the_longest_preemption() -> None:
-    limits = Limits(timeout=60.0, max_grace=600.0, release=10.0)
+    limits = PreemptionLimits(timeout=60.0, max_grace=600.0, release=10.0)
     forged = replace(READY, phase=Phase.PLACING, deadline=10.0**15, evictions=(GONE,))
     last = JOURNAL.created + 2 * 60 + 600 + 10
-    assert step(Seen(forged, last - 1, rules=RULES, limits=limits)).actions == ()
-    assert fields(Seen(forged, last, rules=RULES, limits=limits))["phase"] == "Failed"
+    assert step(ProtocolFacts(forged, last - 1, rules=RULES, limits=limits)).actions == ()
+    assert fields(ProtocolFacts(forged, last, rules=RULES, limits=limits))["phase"] == "Failed"
 
 
 def test_the_release_of_a_claim_has_its_time() -> None:
-    seen = Seen(READY, NOW, rules=RULES, look=SAME, limits=Limits(release=600.0))
+    seen = ProtocolFacts(READY, NOW, rules=RULES, look=SAME, limits=PreemptionLimits(release=600.0))
     first = step(seen).actions[0]
     assert isinstance(first, SetStatus)
     assert first.fields["deadline"] == NOW + 30 + 60 + 600
 
 
 def test_deleting_the_object_stops_it() -> None:
-    seen = Seen(replace(READY, deleting=True), NOW, rules=RULES, look=SAME)
-    assert kinds(seen) == [DeleteRule, DeleteRule, RemoveFinalizer]
+    seen = ProtocolFacts(replace(READY, deleting=True), NOW, rules=RULES, look=SAME)
+    assert kinds(seen) == [DeleteRule, DeleteRule, RemoveJournalFinalizer]
 
 
 def test_a_claim_that_a_user_wrote_is_not_touched() -> None:
     written = ClaimState("mine", why_not="was not made from a template of the pod")
-    seen = Seen(JOURNAL, 100.0, claims=(written,))
-    assert kinds(seen) == [SetStatus, RemoveFinalizer]
+    seen = ProtocolFacts(JOURNAL, 100.0, claims=(written,))
+    assert kinds(seen) == [SetStatus, RemoveJournalFinalizer]
     assert "claim mine" in str(fields(seen)["message"])
 
 
 def test_other_namespaces_learn_nothing() -> None:
     foreign = Victim(replace(BATCH, namespace="web"), (GPU,))
-    actions = step(Seen(READY, NOW, rules=RULES, look=Look(Sight.SAME, (foreign,)))).actions
+    actions = step(
+        ProtocolFacts(READY, NOW, rules=RULES, look=Look(Sight.SAME, (foreign,)))
+    ).actions
     (told,) = [one for one in actions if isinstance(one, TellVictim)]
     assert "train" not in told.note
     assert "1000" not in told.note
@@ -262,7 +276,7 @@ def test_a_pod_that_the_scheduler_places_is_no_failure() -> None:
 
 def test_no_plan_for_another_node_than_the_journals() -> None:
     made = planned(*WORLD, only="elsewhere")
-    assert made.outcome is Outcome.NONE
+    assert made.outcome is PreemptionOutcome.NONE
 
 
 # Reservations -------------------------------------------------------------------------------------
@@ -342,7 +356,7 @@ def other_rule(since: float, effect: str = "NoSchedule", key: str = "maintenance
 def test_a_device_is_out_of_service_by_later_rules_of_others(
     rule: Json, devices: tuple[DeviceID, ...]
 ) -> None:
-    rules = Rules()
+    rules = ReservationRules()
     rules.add(rule)
     assert out_of_service(rules.others, JOURNAL) == devices
 
@@ -350,14 +364,14 @@ def test_a_device_is_out_of_service_by_later_rules_of_others(
 def test_a_rule_that_others_labeled_as_a_reservation_drains_all_the_same() -> None:
     rule = other_rule(JOURNAL.created + 1)
     rule["metadata"]["labels"] = {"dragoman.dev/preemption": "uid-train"}
-    rules = Rules()
+    rules = ReservationRules()
     rules.add(rule)
     assert out_of_service(rules.others, JOURNAL) == (GPU,)
     assert not rules.reserved
 
 
 def test_a_rule_that_cannot_be_read_keeps_no_preemption_back() -> None:
-    rules = Rules()
+    rules = ReservationRules()
     rules.add({**other_rule(JOURNAL.created + 1), "spec": {"taint": "x", "deviceSelector": []}})
     rules.add(other_rule(JOURNAL.created + 1))
     assert out_of_service(rules.others, JOURNAL) == (GPU,)
@@ -368,10 +382,10 @@ def test_a_rule_that_cannot_be_read_keeps_no_preemption_back() -> None:
     [(Phase.RESERVING, ()), (Phase.EVICTING, (GONE,)), (Phase.PLACING, (GONE,))],
 )
 def test_a_drain_wins_over_a_reservation_and_is_no_failure(
-    phase: Phase, evictions: tuple[Eviction, ...]
+    phase: Phase, evictions: tuple[RequestedEviction, ...]
 ) -> None:
     journal = replace(READY, phase=phase, evictions=evictions)
-    seen = Seen(journal, NOW, rules=RULES, drained=GPU)
+    seen = ProtocolFacts(journal, NOW, rules=RULES, drained=GPU)
     assert step(seen).look
     seen = replace(seen, look=Look(Sight.CHANGED, why="no plan holds"))
     assert kinds(seen)[:3] == [SetStatus, DeleteRule, DeleteRule]
@@ -386,12 +400,14 @@ def test_a_drain_wins_over_a_reservation_and_is_no_failure(
 
 def test_a_preemption_goes_on_whose_plan_holds_without_a_drained_device() -> None:
     placing = replace(READY, phase=Phase.PLACING, evictions=(GONE,))
-    seen = Seen(placing, NOW, rules=RULES, drained=GPU, look=Look(Sight.ROOM))
+    seen = ProtocolFacts(placing, NOW, rules=RULES, drained=GPU, look=Look(Sight.ROOM))
     assert not kinds(seen)
     # Something else kept the pod from its place: this counts as any failure.
-    assert fields(replace(seen, now=placing.created + Limits().timeout))["phase"] == "Failed"
+    assert (
+        fields(replace(seen, now=placing.created + PreemptionLimits().timeout))["phase"] == "Failed"
+    )
     evicting = replace(READY, phase=Phase.EVICTING)
-    assert Evict in kinds(Seen(evicting, NOW, rules=RULES, drained=OTHER, look=SAME))
+    assert EvictVictim in kinds(ProtocolFacts(evicting, NOW, rules=RULES, drained=OTHER, look=SAME))
 
 
 # Limits -------------------------------------------------------------------------------------------
@@ -404,8 +420,8 @@ def ended(number: int, phase: Phase, **more: object) -> Journal:
     return replace(made, phase=phase, ended=1000.0 + number, finalizers=(), **more)  # type: ignore[arg-type]
 
 
-def refusal(*journals: Journal, limits: Limits | None = None, now: float = 1100.0) -> str:
-    budget = Budget(journals, limits or Limits(), now)
+def refusal(*journals: Journal, limits: PreemptionLimits | None = None, now: float = 1100.0) -> str:
+    budget = PreemptionBudget(journals, limits or PreemptionLimits(), now)
     return next(budget.refusals("ns", "uid-train", PLAN), "")
 
 
@@ -415,13 +431,13 @@ def test_a_preemption_may_begin() -> None:
 
 
 def test_evictions_of_an_hour_are_limited() -> None:
-    many = tuple(Eviction(str(one), "", 500.0) for one in range(30))
+    many = tuple(RequestedEviction(str(one), "", 500.0) for one in range(30))
     assert "30 pods in an hour" in refusal(ended(1, Phase.PLACED, evictions=many))
     assert refusal(ended(1, Phase.PLACED, evictions=many), now=500.0 + 3600) == ""
 
 
 def test_a_namespace_has_a_share_of_them() -> None:
-    many = tuple(Eviction(str(one), "", 500.0) for one in range(15))
+    many = tuple(RequestedEviction(str(one), "", 500.0) for one in range(15))
     assert refusal(ended(1, Phase.PLACED, evictions=many)) == ""
     own = replace(ended(1, Phase.PLACED, evictions=many), namespace="ns")
     assert "15 are the most" in refusal(own)
@@ -429,7 +445,7 @@ def test_a_namespace_has_a_share_of_them() -> None:
 
 def test_evictions_to_come_count() -> None:
     running = replace(ended(1, Phase.RESERVING), node="m", victims=frozenset("abcdefgh"))
-    many = tuple(Eviction(str(one), "", 500.0) for one in range(22))
+    many = tuple(RequestedEviction(str(one), "", 500.0) for one in range(22))
     before = ended(2, Phase.PLACED, evictions=many)
     assert "30 pods in an hour" in refusal(before, running)
     assert refusal(before) == ""
@@ -445,16 +461,16 @@ def test_three_failures_in_a_row_stop_all() -> None:
 def test_failures_of_one_namespace_stop_its_own_preemptions() -> None:
     theirs = [replace(ended(one, Phase.FAILED), namespace="theirs") for one in range(4)]
     assert refusal(*theirs) == ""
-    assert Budget(theirs, Limits(), 1100.0).paused == {"theirs"}
+    assert PreemptionBudget(theirs, PreemptionLimits(), 1100.0).paused == {"theirs"}
     own = [replace(one, namespace="ns") for one in theirs]
     assert "the last 3 preemptions failed" in refusal(*own)
     assert "the last 3 preemptions failed" in refusal(*theirs[:2], ended(9, Phase.FAILED))
 
 
 def test_what_was_evicted_counts_without_its_object() -> None:
-    many = tuple(Eviction(str(one), "uid-b", 500.0) for one in range(30))
+    many = tuple(RequestedEviction(str(one), "uid-b", 500.0) for one in range(30))
     gone = replace(ended(1, Phase.PLACED, evictions=many), namespace="ns", pod_uid="uid-train")
-    budget = Budget((), Limits(), 1100.0, (gone,))
+    budget = PreemptionBudget((), PreemptionLimits(), 1100.0, (gone,))
     found = list(budget.refusals("ns", "uid-train", PLAN))
     assert any("for pods of the namespace" in one for one in found)
     assert any("30 pods in an hour" in one for one in found)
@@ -485,13 +501,13 @@ def test_a_pod_rests_after_a_failure_and_gives_up_after_three() -> None:
     assert refusal(own(1, Phase.FAILED), now=1062.0) == ""
     three = [own(1, Phase.FAILED), own(2, Phase.ABORTED), own(3, Phase.ABORTED)]
     assert "3 plans for the pod" in refusal(*three, now=3000.0)
-    assert Budget(three, Limits(), 3000.0).attempt("uid-train") == 4
+    assert PreemptionBudget(three, PreemptionLimits(), 3000.0).attempt("uid-train") == 4
 
 
 def test_a_controller_that_lost_a_pod_is_spared() -> None:
     spared = Policy(resting=frozenset({digest("uid-b")}))
-    assert planned(*WORLD, policy=spared).outcome is Outcome.NONE
+    assert planned(*WORLD, policy=spared).outcome is PreemptionOutcome.NONE
     young = Policy(recent=frozenset({digest("uid-b")}), min_runtime=10**9)
-    assert planned(*WORLD, policy=young).outcome is Outcome.NONE
+    assert planned(*WORLD, policy=young).outcome is PreemptionOutcome.NONE
     old = Policy(recent=frozenset({digest("uid-b")}), min_runtime=0)
-    assert planned(*WORLD, policy=old).outcome is Outcome.PLANNED
+    assert planned(*WORLD, policy=old).outcome is PreemptionOutcome.PLANNED

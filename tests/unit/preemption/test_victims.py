@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from dragoman.preemption.planner import Outcome
+from dragoman.preemption.planner import PreemptionOutcome
 from tests.support.worlds import defaultpreemption as model
 from tests.support.worlds.preemption import manifests, planned
 from tests.unit import examples
@@ -21,7 +21,7 @@ def test_nodes_and_victims_are_those_of_default_preemption(cpu: bool) -> None:
         if world.fits:
             continue
         made = planned(*manifests(world))
-        if made.outcome is Outcome.SCHEDULER:
+        if made.outcome is PreemptionOutcome.SCHEDULER:
             continue
         wanted = model.decide(world, respectful=True)
         chosen = made.chosen

@@ -16,7 +16,7 @@ from dragoman.cluster.reader import Reader
 from dragoman.controllers.maintenance.writer import WriteOutcome, WriteResult, evict
 from dragoman.controllers.preemption.claimstates import claim_states
 from dragoman.controllers.preemption.planning import CRUCIAL, NEEDED, looked
-from dragoman.controllers.preemption.rules import Rules, read_rules
+from dragoman.controllers.preemption.rules import ReservationRules, read_rules
 from dragoman.kube.client import MERGE_PATCH, Client, find
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError
@@ -29,22 +29,22 @@ from dragoman.preemption.policy import Policy
 from dragoman.preemption.protocol import (
     Action,
     ClaimState,
-    CreateRule,
+    CreateReservation,
     DeleteRule,
-    Evict,
+    EvictVictim,
     Look,
-    RemoveFinalizer,
+    ProtocolFacts,
+    ProtocolStep,
+    RemoveJournalFinalizer,
     ReplaceClaim,
-    Seen,
     SetStatus,
     Sight,
-    Step,
     Tell,
     TellVictim,
     step,
 )
 from dragoman.preemption.reservation import out_of_service, rule_manifest
-from dragoman.preemption.stored import FINALIZER, Journal, Limits, Phase, timestamp
+from dragoman.preemption.stored import FINALIZER, Journal, Phase, PreemptionLimits, timestamp
 
 LOOK_AGAIN: Final = 3.0
 """Seconds between two plans that are computed again for one preemption."""
@@ -80,7 +80,7 @@ class Carrier:
     templates: Resource
     rules: Resource
     policy: Callable[[Journal], Policy]
-    limits: Limits
+    limits: PreemptionLimits
     may_write: Callable[[], bool] = lambda: True
     post: Post = lambda *_: None
     observe: Callable[[str, str], None] = lambda *_: None
@@ -88,7 +88,7 @@ class Carrier:
     _looked: dict[str, float] = field(default_factory=dict)
     _said: dict[str, str] = field(default_factory=dict)
 
-    async def advance(self, journal: Journal, rules: Rules) -> Step:
+    async def advance(self, journal: Journal, rules: ReservationRules) -> ProtocolStep:
         """Take one step of a preemption; return it with the actions that wrote something.
 
         Args:
@@ -111,11 +111,11 @@ class Carrier:
             found = step(replace(seen, look=await self._look(journal)))
         elif not found.actions and journal.phase is Phase.PLACING:
             self._looked.pop(journal.uid, None)
-        if any(isinstance(one, Evict) for one in found.actions):
+        if any(isinstance(one, EvictVictim) for one in found.actions):
             # Plans take seconds in large clusters: a drain that began since wins as well.
             now_known = await read_rules(self.client, self.rules)
             if set(out_of_service(now_known.others, journal)) - set(drained):
-                return Step("a device has just been taken out of service")
+                return ProtocolStep("a device has just been taken out of service")
         return replace(found, actions=await self._carried_out(found.actions, journal))
 
     async def _carried_out(self, actions: Iterable[Action], journal: Journal) -> tuple[Action, ...]:
@@ -146,13 +146,15 @@ class Carrier:
 
     # Reading --------------------------------------------------------------------------------------
 
-    async def _seen(self, journal: Journal, rules: Mapping[DeviceID, tuple[str, str]]) -> Seen:
+    async def _seen(
+        self, journal: Journal, rules: Mapping[DeviceID, tuple[str, str]]
+    ) -> ProtocolFacts:
         pod = await find(self.client, PODS.path(journal.namespace, journal.pod))
         gone = pod is None or _gone(pod, journal.pod_uid)
         states: tuple[ClaimState, ...] = ()
         if pod is not None and not gone and journal.phase is Phase.RESERVING:
             states = await claim_states(self.client, self.claims, self.templates, pod)
-        return Seen(
+        return ProtocolFacts(
             journal,
             self.clock(),
             node="" if pod is None or gone else str(pod["spec"].get("nodeName") or ""),
@@ -188,11 +190,11 @@ class Carrier:
             case SetStatus():
                 written = await self._set_status(action, journal)
                 return written, written is not None
-            case RemoveFinalizer():
+            case RemoveJournalFinalizer():
                 kept = [one for one in journal.finalizers if one != FINALIZER]
                 written = await self._patched(journal, {"metadata": {"finalizers": kept or None}})
                 return written, written is not None
-            case CreateRule(device):
+            case CreateReservation(device):
                 # Where another process has reserved it for the same pod, the name says so.
                 # 404 is an error: the version of the rules is not served any more.
                 wrote = await unless_gone(self.client.post(*self._rule(device, journal)), {409})
@@ -201,7 +203,7 @@ class Carrier:
                 wrote = await self.delete_rule(name, uid)
             case ReplaceClaim():
                 done = wrote = await self._replace(action)
-            case Evict():
+            case EvictVictim():
                 done = wrote = await self._evict(action, journal)
             case Tell(reason, note):
                 self.post(journal.namespace, journal.pod, journal.pod_uid, reason, note)
@@ -235,7 +237,7 @@ class Carrier:
                 return False
         return await unless_gone(self.client.post(self.claims.path(namespace), manifest))
 
-    async def _evict(self, action: Evict, journal: Journal) -> bool:
+    async def _evict(self, action: EvictVictim, journal: Journal) -> bool:
         pod = action.victim.pod
         asked = EvictPod(pod.namespace, pod.name, pod.uid)
         outcome = await evict(self.client, asked, {"preconditions": {"uid": pod.uid}})
@@ -317,7 +319,9 @@ def _gone(pod: Mapping[str, Any], uid: str) -> bool:
     )
 
 
-async def advance_all(carrier: Carrier, journals: Iterable[Journal], rules: Rules) -> bool:
+async def advance_all(
+    carrier: Carrier, journals: Iterable[Journal], rules: ReservationRules
+) -> bool:
     """Take a step of each preemption; one that fails keeps no other one back.
 
     Returns:
@@ -331,7 +335,9 @@ async def advance_all(carrier: Carrier, journals: Iterable[Journal], rules: Rule
     for journal, result in zip(found, results, strict=True):
         if isinstance(result, ApiError):
             log.warning("Cannot take a preemption further", pod=journal.key, error=str(result))
-        elif isinstance(result, NotLeadingError) or not isinstance(result, Exception | Step):
+        elif isinstance(result, NotLeadingError) or not isinstance(
+            result, Exception | ProtocolStep
+        ):
             raise result
         elif isinstance(result, Exception):
             # A fault that one object causes keeps no other preemption, nor the plans, back.

@@ -18,7 +18,7 @@ from typing import Any, Final
 from dragoman import metrics
 from dragoman.allocation import StoppedError
 from dragoman.cluster.reader import Reader
-from dragoman.controllers.preemption.planning import CRUCIAL, NEEDED, Planned, compute
+from dragoman.controllers.preemption.planning import CRUCIAL, NEEDED, PlannedPreemptions, compute
 from dragoman.controllers.preemption.preemptions import Preemptions, take_over
 from dragoman.controllers.preemption.reports import Reports
 from dragoman.controllers.preemption.waiting import may_preempt
@@ -34,8 +34,8 @@ from dragoman.kube.worker import in_daemon_thread
 from dragoman.logs import logger
 from dragoman.preemption import journal
 from dragoman.preemption.intree import CLUSTER, Evidence, stands_down
-from dragoman.preemption.planner import Outcome, Plan
-from dragoman.preemption.policy import Policy, Select
+from dragoman.preemption.planner import PreemptionOutcome, PreemptionPlan
+from dragoman.preemption.policy import Policy, VictimChoice
 
 TICK: Final = 5.0
 """Seconds between lists of the pods without a node."""
@@ -59,7 +59,7 @@ OBJECTS: Final = 20
 """Reports of one namespace; metrics count all plans."""
 _SELECTOR: Final = "spec.nodeName=,status.phase=Pending"
 
-__all__ = ["Policy", "PreemptionController", "Select"]
+__all__ = ["Policy", "PreemptionController", "VictimChoice"]
 
 log = logger("dragoman.preemption")
 
@@ -233,7 +233,7 @@ class PreemptionController:
         )
         return later
 
-    async def _planned(self, waiting: frozenset[str]) -> Planned | None:
+    async def _planned(self, waiting: frozenset[str]) -> PlannedPreemptions | None:
         snapshot = await Reader(self._client, "").read(NEEDED)
         unseen = {one.plural for one in snapshot.unseen} | (CRUCIAL - snapshot.objects.keys())
         if unseen & CRUCIAL:
@@ -250,7 +250,7 @@ class PreemptionController:
         except StoppedError:
             return None
 
-    async def _begin(self, found: Planned) -> tuple[dict[str, str], bool]:
+    async def _begin(self, found: PlannedPreemptions) -> tuple[dict[str, str], bool]:
         """Begin preemptions.
 
         Returns:
@@ -264,7 +264,7 @@ class PreemptionController:
         held: dict[str, str] = {}
         later = False
         for plan in found.plans:
-            if plan.outcome is not Outcome.PLANNED or plan.chosen is None:
+            if plan.outcome is not PreemptionOutcome.PLANNED or plan.chosen is None:
                 continue
             pod = plan.subject.pod.pod.metadata
             devices = found.reserved[pod.uid]
@@ -293,7 +293,7 @@ class PreemptionController:
         last = max(self._stands_down_until.get(one, 0.0) for one in (CLUSTER, namespace))
         return time.monotonic() < last
 
-    def _why_only_reported(self, plan: Plan, found: Planned) -> str:
+    def _why_only_reported(self, plan: PreemptionPlan, found: PlannedPreemptions) -> str:
         """Return why nothing is evicted for a pod although there is a plan; empty if it may be."""
         if plan.only_reported:
             return "Nothing is evicted"
@@ -304,10 +304,10 @@ class PreemptionController:
         return ""
 
 
-def _measure(planned: Planned) -> None:
+def _measure(planned: PlannedPreemptions) -> None:
     counts = Counter(one.outcome for one in planned.plans)
-    metrics.PREEMPTION_CANDIDATES.set(counts[Outcome.PLANNED])
+    metrics.PREEMPTION_CANDIDATES.set(counts[PreemptionOutcome.PLANNED])
     metrics.PREEMPTION_SECONDS.labels("plan").observe(planned.seconds)
     for outcome, count in counts.items():
-        kind = "reported" if outcome is Outcome.PLANNED else "refused"
+        kind = "reported" if outcome is PreemptionOutcome.PLANNED else "refused"
         metrics.PREEMPTION_PLANS.labels(kind).inc(count)

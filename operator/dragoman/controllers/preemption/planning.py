@@ -19,9 +19,9 @@ from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.preemption.comparison import sight_of
 from dragoman.preemption.intree import Evidence, evidence
-from dragoman.preemption.planner import Outcome, Plan, plan
+from dragoman.preemption.planner import PreemptionOutcome, PreemptionPlan, plan
 from dragoman.preemption.policy import Policy, ineligible, report_only
-from dragoman.preemption.preemptionfacts import Facts, priority_of
+from dragoman.preemption.preemptionfacts import PreemptionFacts, priority_of
 from dragoman.preemption.protocol import Look, Sight
 from dragoman.preemption.reservation import devices_to_reserve
 from dragoman.preemption.stored import Journal, digest
@@ -41,7 +41,7 @@ ALL: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedPreemptions:
     """What one pass found.
 
     Attributes:
@@ -54,7 +54,7 @@ class Planned:
         in_tree: What shows that kube-scheduler preempts for devices itself.
     """
 
-    plans: tuple[Plan, ...]
+    plans: tuple[PreemptionPlan, ...]
     left_out: int
     seconds: float
     reserved: Mapping[str, tuple[DeviceID, ...]] = field(default_factory=dict)
@@ -67,7 +67,7 @@ def compute(
     waiting: Collection[str],
     policy: Policy,
     stopped: Callable[[], bool] = lambda: False,
-) -> Planned:
+) -> PlannedPreemptions:
     """Plan for each pod, the most important first, then the oldest; pods alike share a plan.
 
     Args:
@@ -79,7 +79,7 @@ def compute(
     began = time.thread_time()
     world = parse(snapshot)
     cluster = cluster_of(Inventory(world, server_profile(world), {}, {}))
-    passed = _Pass(Facts.of(world), cluster, policy, stopped)
+    passed = _Pass(PreemptionFacts.of(world), cluster, policy, stopped)
     made = []
     left_out = 0
     for pod in sorted(_pods(world, waiting), key=_order):
@@ -88,8 +88,8 @@ def compute(
         left_out += found is None
     with passed.time():
         shown = evidence(passed.facts, cluster)
-    planned = [one for one in made if one.plan.outcome is Outcome.PLANNED]
-    return Planned(
+    planned = [one for one in made if one.plan.outcome is PreemptionOutcome.PLANNED]
+    return PlannedPreemptions(
         tuple(one.plan for one in made),
         left_out,
         time.thread_time() - began,
@@ -103,7 +103,7 @@ def compute(
 class _Made:
     """A plan, and what it would reserve."""
 
-    plan: Plan
+    plan: PreemptionPlan
     reserved: tuple[DeviceID, ...] = ()
     extended: bool = False
 
@@ -116,7 +116,7 @@ class _Made:
 class _Pass:
     """One pass over pods that wait: pods alike share a plan, namespaces the time."""
 
-    facts: Facts
+    facts: PreemptionFacts
     cluster: Cluster
     policy: Policy
     stopped: Callable[[], bool]
@@ -145,13 +145,15 @@ class _Pass:
             with self.time():
                 made = plan(self.facts, subject, self.cluster, policy=self.policy)
                 chosen = made.chosen
-                if made.outcome is not Outcome.PLANNED or chosen is None:
+                if made.outcome is not PreemptionOutcome.PLANNED or chosen is None:
                     return _Made(made)
                 extended = Extended(self.cluster, subject).served
                 return _Made(made, devices_to_reserve(self.cluster, chosen), bool(extended))
         except TooExpensiveError:
             priority = priority_of(subject.pod.document)
-            return _Made(Plan(subject, priority, Outcome.UNKNOWN, complete=False))
+            return _Made(
+                PreemptionPlan(subject, priority, PreemptionOutcome.UNKNOWN, complete=False)
+            )
 
 
 def looked(
@@ -179,7 +181,7 @@ def looked(
     cluster = cluster_of(Inventory(world, server_profile(world), {}, {}))
     try:
         with TimeBudget(SECONDS, clock=time.thread_time, stopped=stopped):
-            facts = Facts.of(world)
+            facts = PreemptionFacts.of(world)
             made = plan(facts, subject, cluster, policy=policy, only=journal.node)
     except TooExpensiveError:
         return Look(Sight.UNKNOWN)

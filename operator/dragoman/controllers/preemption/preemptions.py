@@ -9,15 +9,15 @@ from typing import Any, Final
 
 from dragoman.allocation import DeviceID
 from dragoman.controllers.preemption.carrier import Carrier, advance_all
-from dragoman.controllers.preemption.rules import Rules, read_rules
+from dragoman.controllers.preemption.rules import ReservationRules, read_rules
 from dragoman.kube.client import Client, find, items
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import DEVICEPREEMPTIONS
 from dragoman.logs import logger
 from dragoman.model.fields import MalformedObjectError
 from dragoman.preemption import journal as manifests
-from dragoman.preemption.limits import HOUR, OWNER_RESTS, Budget
-from dragoman.preemption.planner import Plan
+from dragoman.preemption.limits import HOUR, OWNER_RESTS, PreemptionBudget
+from dragoman.preemption.planner import PreemptionPlan
 from dragoman.preemption.policy import Policy
 from dragoman.preemption.reservation import MOST_RULES, TAINT_KEY
 from dragoman.preemption.stored import ENDED, PREEMPT, Journal, Phase, mode_of
@@ -46,15 +46,15 @@ class Preemptions:
     policy: Policy
     journals: tuple[Journal, ...] = ()
     progressed: bool = False
-    _rules: Rules = field(default_factory=Rules)
+    _rules: ReservationRules = field(default_factory=ReservationRules)
     _complete: bool = False
     _deleted: dict[str, Journal] = field(default_factory=dict)
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> PreemptionBudget:
         """What the journals allow, and what this process knows of deleted ones."""
         deleted = tuple(self._deleted.values())
-        return Budget(self.journals, self.carrier.limits, self.carrier.clock(), deleted)
+        return PreemptionBudget(self.journals, self.carrier.limits, self.carrier.clock(), deleted)
 
     @property
     def active(self) -> bool:
@@ -130,7 +130,7 @@ class Preemptions:
         """Take one preemption a step further, and nothing else."""
         await advance_all(self.carrier, [journal], self._rules)
 
-    async def why_not(self, plan: Plan, reserved: Sequence[DeviceID]) -> str:
+    async def why_not(self, plan: PreemptionPlan, reserved: Sequence[DeviceID]) -> str:
         """Return why a preemption does not begin now; empty where it may.
 
         Args:
@@ -149,7 +149,7 @@ class Preemptions:
             return f"Nothing is evicted: {obstacle}"
         return ""
 
-    async def begin(self, plan: Plan, reserved: Sequence[DeviceID]) -> str:
+    async def begin(self, plan: PreemptionPlan, reserved: Sequence[DeviceID]) -> str:
         """Begin a preemption; return why not, empty where it has begun."""
         pod = plan.subject.pod.pod.metadata
         made = manifests.preempting(plan, reserved, self.budget.attempt(pod.uid))

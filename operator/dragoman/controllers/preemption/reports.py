@@ -13,7 +13,7 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.resources import DEVICEPREEMPTIONS
 from dragoman.preemption import journal
-from dragoman.preemption.planner import Plan
+from dragoman.preemption.planner import PreemptionPlan
 from dragoman.preemption.stored import REPORT, mode_of
 
 REASON: Final = "DevicePreemptionPlanned"
@@ -32,7 +32,9 @@ class Reports:
         self._recorder = recorder
         self._said: dict[str, str] = {}
 
-    async def write(self, chosen: Mapping[str, Plan], held: Mapping[str, str]) -> list[ApiError]:
+    async def write(
+        self, chosen: Mapping[str, PreemptionPlan], held: Mapping[str, str]
+    ) -> list[ApiError]:
         """Make the reports those of these plans; return what refused single ones.
 
         Args:
@@ -46,7 +48,7 @@ class Reports:
         ]
         return [one for one in errors if one is not None]
 
-    async def clear(self, chosen: Mapping[str, Plan]) -> dict[str, Mapping[str, Any]]:
+    async def clear(self, chosen: Mapping[str, PreemptionPlan]) -> dict[str, Mapping[str, Any]]:
         """Delete reports of pods without a plan; return the others by name."""
         kept: dict[str, Mapping[str, Any]] = {}
         async for item in items(self._client, DEVICEPREEMPTIONS.path()):
@@ -65,7 +67,7 @@ class Reports:
         await unless_gone(self._client.delete(path, {"preconditions": {"uid": metadata["uid"]}}))
 
     async def _written(
-        self, plan: Plan, before: Mapping[str, Any] | None, held: str
+        self, plan: PreemptionPlan, before: Mapping[str, Any] | None, held: str
     ) -> ApiError | None:
         """Write one report; return what refuses it and no other one."""
         try:
@@ -76,7 +78,9 @@ class Reports:
             return error
         return None
 
-    async def _write(self, plan: Plan, before: Mapping[str, Any] | None, held: str) -> None:
+    async def _write(
+        self, plan: PreemptionPlan, before: Mapping[str, Any] | None, held: str
+    ) -> None:
         """Create or update the object of a plan; post an Event where the plan is another one."""
         made, status = journal.document(plan), journal.status(plan, held)
         metadata = made["metadata"]
@@ -99,7 +103,7 @@ class Reports:
             self._recorder.post(regarding, reason=REASON, action="Preempting", note=note)
 
 
-def _is_of(item: Mapping[str, Any], plan: Plan | None) -> bool:
+def _is_of(item: Mapping[str, Any], plan: PreemptionPlan | None) -> bool:
     """Whether an object is the one of a plan; its name alone may be forged."""
     if plan is None:
         return False

@@ -19,7 +19,7 @@ log = logger("dragoman.preemption")
 
 
 @dataclass(slots=True)
-class Rules:
+class ReservationRules:
     """The rules of a cluster.
 
     Attributes:
@@ -51,7 +51,7 @@ class Rules:
             self.others.append(OtherRule(rule, max(map(moment, times))))
 
 
-async def read_rules(client: Client, resource: Resource, **parameters: str) -> Rules:
+async def read_rules(client: Client, resource: Resource, **parameters: str) -> ReservationRules:
     """List DeviceTaintRules.
 
     Args:
@@ -59,7 +59,7 @@ async def read_rules(client: Client, resource: Resource, **parameters: str) -> R
         resource: DeviceTaintRules in the served version.
         parameters: Of the request, such as a label selector.
     """
-    found = Rules()
+    found = ReservationRules()
     async for item in items(client, resource.path(), **parameters):
         found.add(item)
     return found

@@ -18,8 +18,8 @@ from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.kubeconfig import Credentials
 from dragoman.kube.resources import Resource
 from dragoman.logs import logger
-from dragoman.preemption.policy import Policy, Select
-from dragoman.preemption.stored import Limits
+from dragoman.preemption.policy import Policy, VictimChoice
+from dragoman.preemption.stored import PreemptionLimits
 from dragoman.settings import Settings
 
 LEASE: Final = "dragoman-operator"
@@ -34,7 +34,7 @@ async def start(process: Process) -> Run:
     policy = Policy(
         settings.preemption_min_gap,
         settings.preemption_max_victims,
-        Select(settings.preemption_select),
+        VictimChoice(settings.preemption_select),
         (*settings.preemption_protected_namespaces, settings.namespace),
         settings.preemption_schedulers,
         max_grace=settings.preemption_max_grace,
@@ -104,8 +104,8 @@ async def _rules(client: Client, reporting: PreemptionController) -> Resource:
             running.cancel()
 
 
-def _limits(settings: Settings) -> Limits:
-    return Limits(
+def _limits(settings: Settings) -> PreemptionLimits:
+    return PreemptionLimits(
         parallel=settings.preemption_parallel,
         per_hour=settings.preemption_evictions_per_hour,
         per_namespace=settings.preemption_namespace_evictions,

@@ -9,9 +9,9 @@ import pytest
 
 from dragoman.controllers.preemption.planning import compute, looked
 from dragoman.preemption import journal as manifests
-from dragoman.preemption.planner import Outcome
+from dragoman.preemption.planner import PreemptionOutcome
 from dragoman.preemption.protocol import Sight
-from dragoman.preemption.stored import Eviction, Journal, digest
+from dragoman.preemption.stored import Journal, RequestedEviction, digest
 from tests.support.worlds import defaultpreemption as model
 from tests.support.worlds.inventory import device_class, pool, snapshot
 from tests.support.worlds.preemption import LENIENT, budget, holding, node, waiting
@@ -26,7 +26,7 @@ def test_on_carries_out_what_report_says(seed: int) -> None:
     (pod,) = [one for one in state.of("pods") if one["metadata"]["name"] == "train"]
     planned = compute(state, {pod["metadata"]["uid"]}, LENIENT)
     (made,) = planned.plans
-    if made.outcome is not Outcome.PLANNED or made.chosen is None:
+    if made.outcome is not PreemptionOutcome.PLANNED or made.chosen is None:
         return
     uid = made.subject.pod.pod.metadata.uid
     report = manifests.document(made)["spec"]
@@ -42,7 +42,9 @@ def test_on_carries_out_what_report_says(seed: int) -> None:
     # A process ended after the first eviction: the others follow, and no pod in place of them.
     gone = {look.victims[0].pod.name}
     rest = snapshot(*(one for one in cluster(world) if one["metadata"]["name"] not in gone))
-    begun = replace(journal, evictions=(Eviction(digest(look.victims[0].pod.uid), "", 1.0),))
+    begun = replace(
+        journal, evictions=(RequestedEviction(digest(look.victims[0].pod.uid), "", 1.0),)
+    )
     after = looked(rest, begun, LENIENT, lambda: False)
     assert after.sight in {Sight.SAME, Sight.ROOM}
     assert {one.pod.name for one in after.victims} <= {one.pod.name for one in look.victims} - gone
@@ -63,7 +65,7 @@ def test_a_budget_that_counts_an_eviction_already_makes_the_preemption_wait() ->
     document = manifests.preempting(made, planned.reserved[uid], 1)
     document["metadata"]["uid"] = "uid-journal"
     journal = Journal.parse(document)
-    begun = replace(journal, evictions=(Eviction(digest("uid-of-ns-batch"), "", 1.0),))
+    begun = replace(journal, evictions=(RequestedEviction(digest("uid-of-ns-batch"), "", 1.0),))
     after = snapshot(*state, budget("batch", {"app": "batch"}, 0))
 
     assert looked(after, journal, LENIENT, lambda: False).sight is Sight.CHANGED

@@ -20,11 +20,11 @@ from dragoman.diagnosis.subject import Subject
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.resources import Resource
-from dragoman.preemption.planner import Plan, plan
+from dragoman.preemption.planner import PreemptionPlan, plan
 from dragoman.preemption.policy import Policy
-from dragoman.preemption.preemptionfacts import Facts
+from dragoman.preemption.preemptionfacts import PreemptionFacts
 from dragoman.preemption.reservation import rule_manifest
-from dragoman.preemption.stored import FINALIZER, Limits
+from dragoman.preemption.stored import FINALIZER, PreemptionLimits
 from tests.support.apiserver import ApiServer, Place
 from tests.support.manifests import Json
 from tests.support.worlds.inventory import device_class, pool, snapshot
@@ -188,7 +188,9 @@ async def test_pods_alike_share_a_plan_and_a_namespace_has_few_objects(
     server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *alike)
     plans: list[str] = []
 
-    def counted(facts: Facts, subject: Subject, cluster: Cluster, **more: Any) -> Plan:
+    def counted(
+        facts: PreemptionFacts, subject: Subject, cluster: Cluster, **more: Any
+    ) -> PreemptionPlan:
         plans.append(subject.pod.key)
         return plan(facts, subject, cluster, **more)
 
@@ -275,11 +277,13 @@ async def test_passes_take_a_share_of_the_time_while_a_limit_is_in_the_way(
 ) -> None:
     server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2))
     client: Any = server
-    carrier = Carrier(client, CLAIMS, CLAIMS, RULES, lambda _: Policy(), Limits(parallel=0))
+    carrier = Carrier(
+        client, CLAIMS, CLAIMS, RULES, lambda _: Policy(), PreemptionLimits(parallel=0)
+    )
     preemptions = Preemptions(client, carrier, Policy())
     passes = 0
 
-    def slow(*arguments: Any) -> planning.Planned:
+    def slow(*arguments: Any) -> planning.PlannedPreemptions:
         nonlocal passes
         passes += 1
         time.sleep(0.05)
@@ -305,7 +309,7 @@ async def test_reservations_are_released_whose_preemption_disappears() -> None:
     )
     server.store(PREEMPTION, {**RESERVATION, "kind": "DeviceTaintRule"})
     client: Any = server
-    carrier = Carrier(client, CLAIMS, CLAIMS, RULES, lambda _: Policy(), Limits())
+    carrier = Carrier(client, CLAIMS, CLAIMS, RULES, lambda _: Policy(), PreemptionLimits())
     async with running(server, preemptions=Preemptions(client, carrier, Policy())):
         await until(lambda: server.requests["GET devicepreemptions"] > 1)
         assert server.of("devicetaintrules")

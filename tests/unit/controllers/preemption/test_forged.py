@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from dragoman.controllers.preemption.planning import compute, looked
-from dragoman.preemption.planner import Outcome
-from dragoman.preemption.stored import Eviction, Journal, Phase, digest
+from dragoman.preemption.planner import PreemptionOutcome
+from dragoman.preemption.stored import Journal, Phase, RequestedEviction, digest
 from tests.support.hostile import Tries, scaled
 from tests.support.worlds import defaultpreemption as model
 from tests.support.worlds.inventory import snapshot
@@ -41,7 +41,7 @@ def test_a_forged_journal_evicts_no_pod_beyond_plans(tries: Tries) -> None:
             victims=frozenset(digest(pods[one]["metadata"]["uid"]) for one in named),
             devices=(),
             phase=Phase.EVICTING if begun else Phase.RESERVING,
-            evictions=(Eviction("x", "", 1.0),) if begun else (),
+            evictions=(RequestedEviction("x", "", 1.0),) if begun else (),
         )
         if chance.random() < 0.7:
             forged = replace(forged, pod="train", pod_uid=train["metadata"]["uid"])
@@ -52,5 +52,5 @@ def test_a_forged_journal_evicts_no_pod_beyond_plans(tries: Tries) -> None:
         assert {one.pod.name for one in victims} <= set(named) - {"train"}
         if not begun and victims:
             (plan,) = compute(state, {train["metadata"]["uid"]}, LENIENT).plans
-            assert plan.outcome is Outcome.PLANNED
+            assert plan.outcome is PreemptionOutcome.PLANNED
     tries(count)

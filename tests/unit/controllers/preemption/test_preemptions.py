@@ -9,12 +9,12 @@ import pytest
 from dragoman.allocation import DeviceID
 from dragoman.controllers.preemption.carrier import Carrier
 from dragoman.controllers.preemption.preemptions import Preemptions
-from dragoman.controllers.preemption.rules import Rules
+from dragoman.controllers.preemption.rules import ReservationRules
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
 from dragoman.preemption.policy import Policy
 from dragoman.preemption.reservation import rule_manifest
-from dragoman.preemption.stored import FINALIZER, Journal, Limits, timestamp
+from dragoman.preemption.stored import FINALIZER, Journal, PreemptionLimits, timestamp
 from tests.support.manifests import Json
 
 NOW = 1_800_000_000.0
@@ -66,7 +66,7 @@ async def test_deleting_pods_and_objects_does_not_begin_limits_anew() -> None:
     server: Any = Server()
     now = NOW
     carrier = Carrier(
-        server, CLAIMS, CLAIMS, RULES, lambda _: Policy(), Limits(), clock=lambda: now
+        server, CLAIMS, CLAIMS, RULES, lambda _: Policy(), PreemptionLimits(), clock=lambda: now
     )
     preemptions = Preemptions(server, carrier, Policy())
     server.objects["devicepreemptions"] = [journal("Placing", 7)]
@@ -90,7 +90,7 @@ async def test_deleting_pods_and_objects_does_not_begin_limits_anew() -> None:
 async def test_a_process_that_is_behind_releases_no_devices_of_a_preemption_that_goes_on() -> None:
     """Without the reservation another pod takes the devices whose pods are being evicted."""
     server: Any = Server()
-    carrier = Carrier(server, CLAIMS, CLAIMS, RULES, lambda _: Policy(), Limits())
+    carrier = Carrier(server, CLAIMS, CLAIMS, RULES, lambda _: Policy(), PreemptionLimits())
     preemptions = Preemptions(server, carrier, Policy())
     server.objects["devicepreemptions"] = [
         {**journal("Evicting", 1), "metadata": METADATA | {"finalizers": [FINALIZER]}}
@@ -113,7 +113,7 @@ async def test_a_rule_that_cannot_be_created_is_an_error_unless_it_is_there() ->
     """As 404 where the API server does not serve the version of the rules any more."""
     server: Any = Server()
     carrier = Carrier(
-        server, CLAIMS, CLAIMS, RULES, lambda _: Policy(), Limits(), clock=lambda: NOW
+        server, CLAIMS, CLAIMS, RULES, lambda _: Policy(), PreemptionLimits(), clock=lambda: NOW
     )
     metadata = {"name": "train", "namespace": "ns", "uid": "uid-train"}
     server.pods = {"train": {"metadata": metadata, "spec": {}}}
@@ -121,7 +121,7 @@ async def test_a_rule_that_cannot_be_created_is_an_error_unless_it_is_there() ->
     document["metadata"] = METADATA | {"creationTimestamp": timestamp(NOW)}
     document["spec"]["reserved"] = [{"driver": "a.example", "pool": "n", "device": "device-0"}]
     server.refusal = ApiError(409, "AlreadyExists", "it exists")
-    assert not (await carrier.advance(Journal.parse(document), Rules())).actions
+    assert not (await carrier.advance(Journal.parse(document), ReservationRules())).actions
     server.refusal = ApiError(404, "NotFound", "the server could not find the requested resource")
     with pytest.raises(ApiError, match="could not find"):
-        await carrier.advance(Journal.parse(document), Rules())
+        await carrier.advance(Journal.parse(document), ReservationRules())

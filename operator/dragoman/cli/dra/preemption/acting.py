@@ -18,9 +18,9 @@ from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
-from dragoman.preemption.planner import Outcome, Plan, plan
-from dragoman.preemption.policy import Policy, Select
-from dragoman.preemption.preemptionfacts import Facts
+from dragoman.preemption.planner import PreemptionOutcome, PreemptionPlan, plan
+from dragoman.preemption.policy import Policy, VictimChoice
+from dragoman.preemption.preemptionfacts import PreemptionFacts
 from dragoman.preemption.reservation import devices_to_reserve
 from dragoman.preemption.stored import Journal, Phase
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def policy(gap: int, most: int, protected: tuple[str, ...], *, opted_in: bool) -> Policy:
     """Return whose pods may end; see `preempt --help`."""
-    return Policy(gap, most, Select.OPTED_IN if opted_in else Select.ALL, protected)
+    return Policy(gap, most, VictimChoice.OPTED_IN if opted_in else VictimChoice.ALL, protected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Command:
         world, made, cluster = self._planned()
         report = preempt_report.report(world, made)
         show(report, self.output)
-        if made.outcome is not Outcome.PLANNED or made.chosen is None:
+        if made.outcome is not PreemptionOutcome.PLANNED or made.chosen is None:
             return int(report.status)
         if made.only_reported:
             raise Unusable(f"nothing is evicted: {made.only_reported[0].text}")
@@ -112,7 +112,7 @@ class Command:
         say(f"{ended.phase}: {ended.message}")
         return 0 if ended.phase is Phase.PLACED else REFUSED
 
-    def _planned(self) -> tuple[World, Plan, Cluster]:
+    def _planned(self) -> tuple[World, PreemptionPlan, Cluster]:
         key = f"{self.namespace}/{self.pod}"
         world = parse(with_pod(self.source, self.source.read(reading.NEEDED), key))
         reading.require(world)
@@ -122,7 +122,11 @@ class Command:
         try:
             with Progress() as progress, TimeBudget(self.timeout, clock=time.thread_time):
                 made = plan(
-                    Facts.of(world), of_pod(world, found), cluster, policy=policy, progress=progress
+                    PreemptionFacts.of(world),
+                    of_pod(world, found),
+                    cluster,
+                    policy=policy,
+                    progress=progress,
                 )
         except TooExpensiveError:
             raise Unusable(f"took more than {self.timeout:g} s; --timeout gives more") from None

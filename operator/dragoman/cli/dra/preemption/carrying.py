@@ -25,7 +25,7 @@ from dragoman.preemption.stored import DEFAULT_LIMITS, ENDED, Journal, Phase
 if TYPE_CHECKING:
     from dragoman.allocation import DeviceID
     from dragoman.kube.client import Client
-    from dragoman.preemption.planner import Plan
+    from dragoman.preemption.planner import PreemptionPlan
 
 STEP: Final = 0.5
 """Seconds between two steps."""
@@ -55,7 +55,7 @@ class Carrying:
     namespace: str
     pod: str
     policy: Policy
-    plan: Plan | None = None
+    plan: PreemptionPlan | None = None
     reserved: Sequence[DeviceID] = ()
     _said: str = field(default="")
 

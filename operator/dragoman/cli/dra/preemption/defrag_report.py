@@ -10,10 +10,10 @@ from dragoman.cli.dra.output import Cell, Exit, Report, Table
 from dragoman.cli.dra.preemption import reading
 from dragoman.cli.dra.preemption.preempt_report import controller, devices, listed, owner
 from dragoman.inventory.facts.world import PodFact, World
-from dragoman.preemption.defrag import Move, Moves, Outcome
+from dragoman.preemption.defrag import DefragOutcome, Move, Moves
 from dragoman.words import counted
 
-_STATUS: Final = {Outcome.NONE: Exit.OBSTACLE, Outcome.UNKNOWN: Exit.UNKNOWN}
+_STATUS: Final = {DefragOutcome.NONE: Exit.OBSTACLE, DefragOutcome.UNKNOWN: Exit.UNKNOWN}
 
 
 def report(world: World, pod: PodFact, copies: int, moves: Moves) -> Report:
@@ -30,9 +30,9 @@ def _blocks(pod: PodFact, copies: int, moves: Moves) -> Iterator[Table | str | C
         f"{counted(len(one.devices), 'device')} on {one.node}" for one in moves.targets
     )
     match moves.outcome:
-        case Outcome.FITS:
+        case DefragOutcome.FITS:
             yield f"{name} fits as it is ({where}): nothing has to move."
-        case Outcome.PLANNED:
+        case DefragOutcome.PLANNED:
             many = len(moves.moves)
             makes = "makes" if many == 1 else "make"
             yield f"{counted(many, 'move')} {makes} room for {name} ({where}):"
@@ -47,10 +47,10 @@ def _blocks(pod: PodFact, copies: int, moves: Moves) -> Iterator[Table | str | C
                 "Move one pod at a time, in this order, with `kubectl cordon` on the nodes that "
                 "they leave, else some come back; then `kubectl uncordon`."
             )
-        case Outcome.NONE:
+        case DefragOutcome.NONE:
             yield f"No moves make room for {name}: searched {counted(moves.nodes, 'node')}."
             yield from _stays(moves)
-        case Outcome.UNKNOWN:
+        case DefragOutcome.UNKNOWN:
             yield f"The search is too large to say whether moves make room for {name}."
     yield "Nothing was changed."
 

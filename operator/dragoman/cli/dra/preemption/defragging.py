@@ -20,7 +20,7 @@ from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import take
 from dragoman.preemption.defrag import plan
-from dragoman.preemption.preemptionfacts import Facts
+from dragoman.preemption.preemptionfacts import PreemptionFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def report(source: Source, wish: Wish, timeout: float) -> Report:
     if subject.stopped:
         stops = "; ".join(one.message for one in subject.obstacles if one.stops)
         raise Unusable(f"pod {found.key} fits nowhere, whatever moves: {stops}")
-    facts, cluster = Facts.of(world), cluster_of(inventory)
+    facts, cluster = PreemptionFacts.of(world), cluster_of(inventory)
     try:
         with Progress() as progress, TimeBudget(timeout, clock=time.thread_time):
             made = plan(facts, [subject] * copies, cluster, progress=progress)

@@ -15,8 +15,8 @@ from dragoman.diagnosis import wording
 from dragoman.diagnosis.explain import exact_requests
 from dragoman.inventory.ages import age
 from dragoman.inventory.facts.world import World
-from dragoman.preemption.candidates import Candidate, Refusal, Victim, Why
-from dragoman.preemption.planner import Outcome, Plan
+from dragoman.preemption.candidates import Candidate, RefusedNode, Victim, Why
+from dragoman.preemption.planner import PreemptionOutcome, PreemptionPlan
 from dragoman.preemption.preemptionfacts import BoundPod
 from dragoman.words import counted
 
@@ -25,9 +25,9 @@ OTHERS: Final = 3
 SHOWN: Final = 3
 """Reasons of one kind that are printed."""
 _STATUS: Final = {
-    Outcome.NONE: Exit.OBSTACLE,
-    Outcome.INELIGIBLE: Exit.OBSTACLE,
-    Outcome.UNKNOWN: Exit.UNKNOWN,
+    PreemptionOutcome.NONE: Exit.OBSTACLE,
+    PreemptionOutcome.INELIGIBLE: Exit.OBSTACLE,
+    PreemptionOutcome.UNKNOWN: Exit.UNKNOWN,
 }
 _WORDS: Final = {
     Why.NO_VICTIM: "no pod on it could end for this one",
@@ -38,7 +38,7 @@ _WORDS: Final = {
 }
 
 
-def report(world: World, plan: Plan, last: str = "") -> Report:
+def report(world: World, plan: PreemptionPlan, last: str = "") -> Report:
     """Return a plan as it is printed, with a last line."""
     said = (*reading.notes(world), *notes.common(world))
     status = _STATUS.get(plan.outcome, Exit.CLEAR)
@@ -51,34 +51,34 @@ def report(world: World, plan: Plan, last: str = "") -> Report:
     )
 
 
-def _blocks(world: World, plan: Plan) -> Iterator[Table | str | Cell]:
+def _blocks(world: World, plan: PreemptionPlan) -> Iterator[Table | str | Cell]:
     key = plan.subject.pod.key
     yield f"{key} (priority {plan.priority}) needs {_need(plan)}."
     chosen = plan.chosen
     match plan.outcome:
-        case Outcome.INELIGIBLE:
+        case PreemptionOutcome.INELIGIBLE:
             yield from (f"It cannot preempt: {one.text}." for one in plan.reasons)
-        case Outcome.FITS:
+        case PreemptionOutcome.FITS:
             assert chosen is not None
             yield f"It fits on {chosen.node} as it is: no pod has to end."
-        case Outcome.SCHEDULER:
+        case PreemptionOutcome.SCHEDULER:
             assert chosen is not None
             yield f"Devices are free on {chosen.node}: kube-scheduler itself ends pods there."
-        case Outcome.WAITS:
+        case PreemptionOutcome.WAITS:
             assert chosen is not None
             names = wording.shortened([pod.key for pod in chosen.ending])
             yield f"It fits on {chosen.node} when {names} have ended, which end already."
-        case Outcome.PLANNED:
+        case PreemptionOutcome.PLANNED:
             assert chosen is not None
             yield from _chosen(world, plan, chosen)
-        case Outcome.NONE:
+        case PreemptionOutcome.NONE:
             yield "No node can be made to fit by the end of pods of lower priority."
-        case Outcome.UNKNOWN:
+        case PreemptionOutcome.UNKNOWN:
             yield "The search is too large to say which pods would have to end."
     yield from _refused(plan.refusals)
 
 
-def _chosen(world: World, plan: Plan, chosen: Candidate) -> Iterator[Table | str]:
+def _chosen(world: World, plan: PreemptionPlan, chosen: Candidate) -> Iterator[Table | str]:
     yield ""
     many = len(chosen.victims)
     yield f"{chosen.node}: {counted(many, 'victim')}, no PodDisruptionBudget violated"
@@ -108,7 +108,7 @@ def _other(candidate: Candidate) -> str:
     return f"{candidate.node} ({counted(many, 'victim')}, priority {top} at most)"
 
 
-def _need(plan: Plan) -> str:
+def _need(plan: PreemptionPlan) -> str:
     parts = [
         request_text(request)
         for claim in plan.subject.claims
@@ -122,7 +122,7 @@ def _need(plan: Plan) -> str:
     return ", ".join(parts) or "the devices of its claims"
 
 
-def _refused(refusals: Sequence[Refusal]) -> Iterator[Table | str]:
+def _refused(refusals: Sequence[RefusedNode]) -> Iterator[Table | str]:
     """Yield the nodes that are no candidates, by why."""
     if not refusals:
         return
@@ -134,7 +134,7 @@ def _refused(refusals: Sequence[Refusal]) -> Iterator[Table | str]:
     yield Table(("NOT", "BECAUSE"), rows)
 
 
-def why_text(refusal: Refusal) -> str:
+def why_text(refusal: RefusedNode) -> str:
     """Say why a node is no candidate."""
     details = (*refusal.details, *(one.text for one in refusal.reasons))
     return listed(details) if details else _WORDS.get(refusal.why, "")
@@ -151,10 +151,10 @@ def owner(pod: BoundPod) -> str:
     return f"{pod.owner.kind} {pod.owner.name}" if pod.owner else "none: it does not come back"
 
 
-def document(world: World, plan: Plan) -> dict[str, Any]:
+def document(world: World, plan: PreemptionPlan) -> dict[str, Any]:
     """Return a plan for programs."""
     metadata = plan.subject.pod.pod.metadata
-    chosen = plan.chosen if plan.outcome is Outcome.PLANNED else None
+    chosen = plan.chosen if plan.outcome is PreemptionOutcome.PLANNED else None
     return {
         **notes.header(world),
         "namespace": metadata.namespace,
