@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from dragoman.allocation.features import profile
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.poolreports.controller import PoolReports
 from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.inventory.poolstatus.status import PoolFacts, pool_statuses
@@ -80,7 +80,7 @@ def computation(slices: list[StoredSlice], claims: list[Claim]) -> bool:
 def reports(slices: list[StoredSlice], claims: list[Claim]) -> bool:
     """Measure the report of one pool after a change, from the event to the document."""
     cluster = cluster_of(Written(), content=True)
-    devices = cluster.part(Devices)
+    devices = cluster.part(DeviceStores)
     for one in slices:
         devices.slices.store.put(one)
     for claim in claims:

@@ -8,8 +8,8 @@ from typing import Any, cast
 import kopf
 
 from dragoman.cli.server import without_events
-from dragoman.cluster.cluster import Cluster
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.cluster import ClusterStores
+from dragoman.cluster.devices import DeviceStores
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served
 from dragoman.kube.manager import Manager
@@ -25,23 +25,23 @@ SERVED = Served(
 RULES = Resource(DRA, "v1beta2", "devicetaintrules")
 
 
-def cluster_of(client: Any = None, *, content: bool = False) -> Cluster:
+def cluster_of(client: Any = None, *, content: bool = False) -> ClusterStores:
     """Return a cluster whose informers are fed by the test.
 
     Args:
         client: What they read from.
         content: Whether slices are stored with their content.
     """
-    made = Cluster(client, SERVED)
+    made = ClusterStores(client, SERVED)
     if content:
-        made.part(Devices)._content = True
+        made.part(DeviceStores)._content = True
     return made
 
 
 @asynccontextmanager
 async def following(
-    server: ApiServer, prepare: Callable[[Cluster], object] = lambda _: None
-) -> AsyncIterator[Cluster]:
+    server: ApiServer, prepare: Callable[[ClusterStores], object] = lambda _: None
+) -> AsyncIterator[ClusterStores]:
     """Watch pods and claims of a fake API server by reflectors.
 
     Args:
@@ -51,7 +51,7 @@ async def following(
     _, handlers = without_events(kopf.get_default_registry())
     manager = Manager(handlers, resync=600.0)
     manager.memo = SimpleNamespace(operator=manager)
-    cluster = Cluster(cast(Client, server), SERVED, manager.watch, manager.spawn_once)
+    cluster = ClusterStores(cast(Client, server), SERVED, manager.watch, manager.spawn_once)
     prepare(cluster)
     cluster.require(*cluster)
     cluster.begin()

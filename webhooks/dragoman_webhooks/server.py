@@ -37,7 +37,7 @@ log = structlog.get_logger(logger_name="dragoman.webhook")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ServerLimits:
     """Limits of one webhook process.
 
     Attributes:
@@ -72,10 +72,10 @@ class WebhookServer:
         ready: Callable[[], str | None],
         *,
         tls: ssl.SSLContext | None,
-        limits: Limits | None = None,
+        limits: ServerLimits | None = None,
         count_devices: CountDevices | None = None,
     ) -> None:
-        limits = limits or Limits()
+        limits = limits or ServerLimits()
         self._registry = registry
         self._ready = ready
         self._executor = ReviewExecutor(limits.deadline, limits.queued_reviews, count_devices)

@@ -11,7 +11,7 @@ from dragoman.claims.actions import CreateClaim
 from dragoman.claims.claimfacts import HolderFacts, LiveRead, Pending
 from dragoman.claims.naming import claim_name
 from dragoman.claims.reasons import ClaimReason
-from dragoman.model import Claim, ClaimEntry, Holder, Pod, PodGroup, Template
+from dragoman.model import Claim, ClaimEntry, ClaimHolder, Pod, PodGroup, Template
 
 NAME_ATTEMPTS = 32
 """How many names are tried for one claim. Each is taken by chance once in 14 million."""
@@ -133,7 +133,7 @@ def _orphaned(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
     return Decision(bind_to=orphans[0].metadata.name, pending=_foreign_notice(facts, entry))
 
 
-def _generated_for(facts: HolderFacts, holder: Holder, entry: ClaimEntry) -> list[Claim]:
+def _generated_for(facts: HolderFacts, holder: ClaimHolder, entry: ClaimEntry) -> list[Claim]:
     """Return the claims made for an entry, the one to adopt first."""
     uid = holder.metadata.uid
     claims = [

@@ -11,7 +11,7 @@ from glob import has_magic
 from pathlib import Path, PurePath
 from typing import Final
 
-from dragoman.cli.unusable import Unusable
+from dragoman.cli.unusable import UnusableInput
 from dragoman.linting.findings.finding import UnreadableFile
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -38,13 +38,13 @@ def texts(
         exclude: patterns of files to leave out.
 
     Raises:
-        Unusable: a URL.
+        UnusableInput: a URL.
     """
     left_out = tuple(exclude)
     seen: set[str] = set()
     for name in names:
         if "://" in name:
-            raise Unusable(
+            raise UnusableInput(
                 f"{name}: URLs are not read; download the file first:"
                 f" curl -fsSL {name} | dragoman check -"
             )

@@ -10,7 +10,7 @@ import click
 
 from dragoman.cli.dra.cluster import files
 from dragoman.cli.terminal import say
-from dragoman.cli.unusable import Unusable
+from dragoman.cli.unusable import UnusableInput
 from dragoman.drivers.pretend import faults, guard, recorded, shapes
 from dragoman.drivers.pretend.slices import PretendPool
 from dragoman.drivers.throwaway.api import Api, ApiError
@@ -130,7 +130,7 @@ def _schemas(options: Mapping[str, Any], driver: str) -> list[Mapping[str, Any]]
 
     try:
         return configs.usable(files.trees([str(path)]), driver)
-    except (configs.SchemaError, Unusable) as error:
+    except (configs.SchemaError, UnusableInput) as error:
         raise click.UsageError(f"--schema {path}: {error}") from None
 
 

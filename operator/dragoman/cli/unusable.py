@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 
-class Unusable(Exception):  # noqa: N818 — about the input
+class UnusableInput(Exception):  # noqa: N818 — about the input
     """Input that cannot be used, in words for the user."""

@@ -32,7 +32,7 @@ things."""
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class WebhookTrial:
     """Something that must be refused.
 
     Attributes:
@@ -59,13 +59,13 @@ class Result:
         passing: Whether it may be otherwise soon.
     """
 
-    trial: Trial
+    trial: WebhookTrial
     fault: str = ""
     answer: str = ""
     passing: bool = False
 
 
-async def trials(api: Client) -> list[Trial]:
+async def trials(api: Client) -> list[WebhookTrial]:
     """Return what the webhook must refuse: a broken schema, and a config of each driver.
 
     Drivers are left out whose schemas would let in or only warn of what they do not know.
@@ -77,14 +77,14 @@ async def trials(api: Client) -> list[Trial]:
     drivers = sorted({str(document["spec"]["driver"]) for document in listed})
     made = {driver: _class(classes.api_version, driver) for driver in drivers}
     return [
-        Trial(
+        WebhookTrial(
             "a DriverConfigSchema that does not compile",
             "schemas.dragoman.dev",
             DRIVERCONFIGSCHEMAS.path(),
             _broken_schema(),
         ),
         *(
-            Trial(
+            WebhookTrial(
                 f"a DeviceClass with a config that driver {driver} does not know",
                 "configs.dragoman.dev",
                 classes.path(),
@@ -115,7 +115,7 @@ async def verify(api: Client, timeout: float) -> AsyncIterator[Result]:  # noqa:
         yield result
 
 
-async def _tried(api: Client, trial: Trial) -> Result:
+async def _tried(api: Client, trial: WebhookTrial) -> Result:
     try:
         await api.request("POST", trial.path, trial.document, query={"dryRun": "All"})
     except ApiError as error:

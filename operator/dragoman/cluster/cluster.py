@@ -42,7 +42,7 @@ Parse = Callable[[Document], object]
 Part = TypeVar("Part")
 
 
-class Cluster:
+class ClusterStores:
     """One informer and one store for each resource of a process.
 
     An informer is watched from the first controller on that requires it.
@@ -127,7 +127,7 @@ class Cluster:
     def _awaited(self) -> list[Informer[Any]]:
         return [one for one in self.essential if one in self.required]
 
-    def part(self, kind: Callable[["Cluster"], Part]) -> Part:
+    def part(self, kind: Callable[["ClusterStores"], Part]) -> Part:
         """Return what a class makes of the cluster, as its slices; each is made once."""
         if kind not in self._parts:
             self._parts[cast(type[Any], kind)] = kind(self)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from dragoman.allocation import DeviceClass
-from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.cluster import ClusterStores
 from dragoman.inventory.facts.skim import is_unchanged
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.inventory.snapshots.documents import reduced
@@ -35,7 +35,7 @@ class Stored(Generic[Value]):
     value: Value | None
 
 
-class Devices:
+class DeviceStores:
     """What says which devices there are; a part of a cluster.
 
     Args:
@@ -49,7 +49,7 @@ class Devices:
         classes: Of DeviceClasses.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterStores) -> None:
         client, slices = cluster.client, cluster.served.slices
         self._cluster = cluster
         self._content = self._required = False

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from dragoman.allocation.requests.expressions import load_engine
 from dragoman.cel.budget import StepBudget
-from dragoman.cluster.cluster import Cluster
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.cluster import ClusterStores
+from dragoman.cluster.devices import DeviceStores
 from dragoman.inventory.facts.profiles import observed_profile
 from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.inventory.facts.world import world_of
@@ -39,11 +39,11 @@ class ReviewedDevices:
         cluster: Stores slices.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterStores) -> None:
         self._published = cluster.part(Published)
         self._inventory: Inventory | None = None
         self._changed = asyncio.Event()
-        cluster.part(Devices).slices.observers.append(lambda *_: self._changed.set())
+        cluster.part(DeviceStores).slices.observers.append(lambda *_: self._changed.set())
 
     async def run(self) -> None:
         """Follow the slices until cancelled."""
@@ -93,9 +93,9 @@ class Published:
         cluster: Which one.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterStores) -> None:
         self._cluster = cluster
-        self._devices = cluster.part(Devices)
+        self._devices = cluster.part(DeviceStores)
         self._inventory: Inventory | None = None
         self._changes = 0
         self._devices.slices.observers.append(self._changed)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from dragoman.kube.store import DeletedUIDs, OwnWrites, Store
-from dragoman.model import Claim, Holder, Pod, PodGroup, Template
+from dragoman.model import Claim, ClaimHolder, Pod, PodGroup, Template
 
 LONG_AGO = float("-inf")
 
@@ -86,11 +86,11 @@ class ClusterState:
             store.roll_back()
 
 
-def _claims(holder: Holder) -> Iterator[tuple[str, str]]:
+def _claims(holder: ClaimHolder) -> Iterator[tuple[str, str]]:
     return ((holder.metadata.namespace, name) for name in holder.claim_names())
 
 
-def _templates(holder: Holder) -> Iterator[tuple[str, str]]:
+def _templates(holder: ClaimHolder) -> Iterator[tuple[str, str]]:
     return ((holder.metadata.namespace, name) for name in holder.template_names())
 
 

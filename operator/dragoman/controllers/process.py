@@ -4,7 +4,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.cluster import ClusterStores
 from dragoman.kube.client import Client
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.leaderelection import LeaderElector
@@ -34,13 +34,13 @@ class Process:
     settings: Settings
     manager: Manager
     recorder: EventRecorder
-    stored: Cluster | None = None
+    stored: ClusterStores | None = None
     elector: LeaderElector | None = None
     busy: list[Callable[[], float]] = field(default_factory=list)
     _shared: dict[type[Any], object] = field(default_factory=dict)
 
     @property
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ClusterStores:
         """The cluster as it is known; not in the webhook's process."""
         assert self.stored is not None
         return self.stored

@@ -31,7 +31,7 @@ WORKLOADS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedCluster:
     """A cluster with the objects of files in it.
 
     Attributes:
@@ -61,7 +61,7 @@ class Planned:
         return tuple(sorted(named_labels({"pods": pods}) - WELL_KNOWN_LABELS - known))
 
 
-def overlaid(snapshot: Snapshot, trees: Iterable[Any], namespace: str) -> Planned:
+def overlaid(snapshot: Snapshot, trees: Iterable[Any], namespace: str) -> PlannedCluster:
     """Lay the objects of files over a snapshot.
 
     Args:
@@ -77,7 +77,7 @@ def overlaid(snapshot: Snapshot, trees: Iterable[Any], namespace: str) -> Planne
             objects.setdefault(plural, {})[key] = document
             if plural in named:
                 named[plural].append(key)
-    return Planned(
+    return PlannedCluster(
         replace(snapshot, objects={plural: tuple(one.values()) for plural, one in objects.items()}),
         *(tuple(dict.fromkeys(found)) for found in named.values()),
     )

@@ -15,7 +15,7 @@ from dragoman.allocation import BudgetExceeded, Code, Reason
 from dragoman.allocation.codes import WORDS
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, Rivals
 from dragoman.diagnosis.groups import POOLS, concerned, short_of
-from dragoman.diagnosis.obstacles import Code as ObstacleCode
+from dragoman.diagnosis.obstacles import ObstacleCode
 from dragoman.diagnosis.wording import listed as listed_names
 from dragoman.diagnosis.wording import value_text
 from dragoman.inventory.inventory import UNSEEN

@@ -18,7 +18,7 @@ from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim
 from dragoman.words.spelling import closest
 
 
-class Code(StrEnum):
+class ObstacleCode(StrEnum):
     """Why the scheduler stops at a pod, whatever the nodes are."""
 
     SCHEDULING_GATED = "SchedulingGated"
@@ -46,7 +46,7 @@ class Obstacle:
         stops: Whether the scheduler places the pod nowhere because of it.
     """
 
-    code: Code
+    code: ObstacleCode
     message: str
     remedy: str = ""
     stops: bool = True
@@ -61,7 +61,7 @@ def unscheduled(pod: PodFact, wanted: Iterable[api.Claim]) -> Iterator[Obstacle]
     """Yield the claims of a pod with a node that no scheduler will allocate."""
     for one in wanted:
         yield Obstacle(
-            Code.NODE_CHOSEN,
+            ObstacleCode.NODE_CHOSEN,
             f"claim {one.name} is not allocated, and schedulers leave out the pod: "
             f"it has spec.nodeName {pod.pod.node_name}",
             "create the pod without it; a node selector for kubernetes.io/hostname chooses a node",
@@ -72,7 +72,7 @@ def unreserved(pod: PodFact, allocated: Iterable[Claim]) -> Iterator[Obstacle]:
     """Yield the allocated claims of a pod with a node that are not reserved for it."""
     for one in _not_reserved(pod, allocated):
         yield Obstacle(
-            Code.NOT_RESERVED,
+            ObstacleCode.NOT_RESERVED,
             f"claim {one.name} is allocated, but not reserved for the pod",
             f"it has {RESERVED_FOR_LIMIT} consumers, the most that are allowed"
             if _is_full(one)
@@ -85,7 +85,7 @@ def full(pod: PodFact, allocated: Iterable[Claim]) -> Iterator[Obstacle]:
     for one in _not_reserved(pod, allocated):
         if _is_full(one):
             yield Obstacle(
-                Code.CLAIM_FULL,
+                ObstacleCode.CLAIM_FULL,
                 f"claim {one.name} has {RESERVED_FOR_LIMIT} consumers, the most that are allowed",
                 "end one of its pods, or use another claim",
             )
@@ -111,7 +111,7 @@ def missing_classes(world: World, claims: Iterable[api.Claim]) -> Iterator[Obsta
             for exact in request.alternatives:
                 if exact.class_name not in world.classes:
                     yield Obstacle(
-                        Code.CLASS_NOT_FOUND,
+                        ObstacleCode.CLASS_NOT_FOUND,
                         f"claim {claim.name}, request {exact.name}: "
                         f"device class {exact.class_name} does not exist",
                         _class_remedy(world, exact.class_name),
@@ -130,7 +130,7 @@ def unserved_resources(world: World, pod: PodFact) -> Iterator[Obstacle]:
             continue
         if not any(node.node.allocatable.get(name) for node in world.nodes.values()):
             yield Obstacle(
-                Code.RESOURCE_NOT_SERVED,
+                ObstacleCode.RESOURCE_NOT_SERVED,
                 f"extended resource {name}: no DeviceClass and no node serves it",
                 _resource_remedy(world, name),
                 stops=False,

@@ -18,7 +18,7 @@ from dragoman.model.needs import Resources
 
 
 @dataclass(slots=True)
-class Room:
+class PlacementRoom:
     """A cluster while copies of one pod are placed.
 
     Attributes:
@@ -42,7 +42,7 @@ class Room:
     shares: int = 0
 
     @classmethod
-    def of(cls, inventory: Inventory) -> Room:
+    def of(cls, inventory: Inventory) -> PlacementRoom:
         """Return the cluster as it is."""
         load = Load.of(inventory.world)
         return cls(inventory, cluster_of(inventory), load, unchecked=set(inventory.world.nodes))

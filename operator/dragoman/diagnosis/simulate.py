@@ -16,7 +16,7 @@ from dragoman.diagnosis.answers import Explanation, NodeAnswer
 from dragoman.diagnosis.explain import BUDGET, conclude, explain
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import rejections
-from dragoman.diagnosis.room import Room, named
+from dragoman.diagnosis.room import PlacementRoom, named
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.world import NodeFact, PodFact
 from dragoman.inventory.inventory import Inventory, take
@@ -68,7 +68,7 @@ def place(
         fill: Whether the first refusal ends it, and is not counted as one.
         progress: Called with "pods" and how many were placed.
     """
-    room = Room.of(_with_idle_claims_freed(inventory, pod))
+    room = PlacementRoom.of(_with_idle_claims_freed(inventory, pod))
     placement = Placement()
     # Once a copy fits nowhere, no later one does: nothing comes free on the way.
     refused = False
@@ -85,7 +85,7 @@ def place(
     return placement
 
 
-def _place_one(room: Room, placement: Placement, pod: PodFact, name: str) -> bool:
+def _place_one(room: PlacementRoom, placement: Placement, pod: PodFact, name: str) -> bool:
     found = room.subject(pod, name)
     if found.stopped:
         return False
@@ -108,7 +108,7 @@ def _place_one(room: Room, placement: Placement, pod: PodFact, name: str) -> boo
     return False
 
 
-def _stops(room: Room, pod: PodFact, extended: Extended) -> bool:
+def _stops(room: PlacementRoom, pod: PodFact, extended: Extended) -> bool:
     """Whether a node stops the scheduler, which looks at others beside the one that it takes."""
     for name in sorted(room.unchecked):
         node = room.inventory.world.nodes[name]
@@ -133,7 +133,7 @@ def _with_idle_claims_freed(inventory: Inventory, pod: PodFact) -> Inventory:
     return take(replace(inventory.world, claims=claims), inventory.profile)
 
 
-def _why(room: Room, pod: PodFact) -> Explanation:
+def _why(room: PlacementRoom, pod: PodFact) -> Explanation:
     """Explain the refusal against what is left."""
     subject = room.subject(pod, pod.pod.metadata.name)
     before = explain(room.inventory, subject, cluster=room.cluster)
@@ -159,7 +159,7 @@ def largest(inventory: Inventory, pod: PodFact) -> int:
     if not subject.wanted or subject.stopped:
         return 0
     claim = subject.wanted[0].claim
-    room = Room.of(inventory)
+    room = PlacementRoom.of(inventory)
     extended = Extended(room.cluster, subject)
     nodes = [
         one for one in room.nodes if not rejections(pod, one, room.load, extended.requests(one))

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import dragoman.allocation as api
 from dragoman.diagnosis.obstacles import (
-    Code,
     Obstacle,
+    ObstacleCode,
     full,
     missing_classes,
     unreserved,
@@ -81,7 +81,9 @@ def of_pod(world: World, pod: PodFact, *, planned: bool = False) -> Subject:
     allocated: list[Claim] = []
     if gated(pod):
         obstacles.append(
-            Obstacle(Code.SCHEDULING_GATED, "scheduling gates keep the scheduler from the pod")
+            Obstacle(
+                ObstacleCode.SCHEDULING_GATED, "scheduling gates keep the scheduler from the pod"
+            )
         )
     for entry in pod.pod.entries:
         found = _entry(world, pod, entry, planned=planned)
@@ -126,19 +128,21 @@ def _entry(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bool) -> F
         if "resourceclaims" not in world.listed:
             return ()
         remedy = "" if entry.template_name else f"create ResourceClaim {namespace}/{name}"
-        return (Obstacle(Code.CLAIM_NOT_FOUND, f'resourceclaim "{name}" not found', remedy),)
+        return (
+            Obstacle(ObstacleCode.CLAIM_NOT_FOUND, f'resourceclaim "{name}" not found', remedy),
+        )
     found: list[Obstacle | Wanted | Claim] = []
     if claim.metadata.deleting:
         text = f'resourceclaim "{name}" is being deleted'
         # A pod that has reserved it keeps its devices: the claim goes when the pod has ended.
         stops = not claim.is_reserved_for(pod.pod.metadata.uid)
         remedy = "wait until it is gone, or use another" if stops else "it goes after the pod"
-        found.append(Obstacle(Code.CLAIM_DELETING, text, remedy, stops=stops))
+        found.append(Obstacle(ObstacleCode.CLAIM_DELETING, text, remedy, stops=stops))
     if entry.template_name and not _is_made_for(pod, claim):
         text = (
             f"ResourceClaim {namespace}/{name} was not created for Pod {pod.key} (Pod is not owner)"
         )
-        found.append(Obstacle(Code.NOT_OWNER, text, f"delete claim {name}"))
+        found.append(Obstacle(ObstacleCode.NOT_OWNER, text, f"delete claim {name}"))
     if claim.held is None:
         found.append(Wanted(_shared(world, pod, claim), entry.name, entry.template_name or ""))
     else:
@@ -173,12 +177,12 @@ def _from_template(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bo
     found: list[Obstacle | Wanted | Claim] = []
     if spec is None and "resourceclaimtemplates" in world.listed:
         text = f'resourceclaimtemplate "{template}" not found in namespace {namespace}'
-        found.append(Obstacle(Code.TEMPLATE_NOT_FOUND, text, f"create template {template}"))
+        found.append(Obstacle(ObstacleCode.TEMPLATE_NOT_FOUND, text, f"create template {template}"))
     elif not planned:
         text = f'pod "{pod.key}": ResourceClaim not created yet'
         found.append(
             Obstacle(
-                Code.CLAIM_NOT_CREATED,
+                ObstacleCode.CLAIM_NOT_CREATED,
                 f"{text} (entry {entry.name}, template {template})",
                 "see the Events of the pod: the claim controller says why",
             )
@@ -194,7 +198,7 @@ def _repeated(wanted: Iterable[Wanted]) -> Iterator[Obstacle]:
     for one in wanted:
         if one.claim.key in seen and one.claim.name:
             yield Obstacle(
-                Code.CLAIM_IN_USE,
+                ObstacleCode.CLAIM_IN_USE,
                 f"claim {one.claim.name} is named by two entries of the pod: "
                 "the scheduler allocates it twice",
                 "name it once",

@@ -11,7 +11,7 @@ from dragoman.allocation.pools.taints import untolerated
 from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.holders import Holding
-from dragoman.inventory.inventory import Device, State
+from dragoman.inventory.inventory import DeviceState, InventoryDevice
 from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.inventory.usage.summary import inventory_shares
 from dragoman.model.claim import Claim
@@ -32,9 +32,9 @@ _NAMES: Final = 3
 
 def device_lost(facts: DoctorFacts) -> Iterator[Finding]:
     """A claim has a device that no current slice has, although its pool is not being published."""
-    lost: defaultdict[str, list[Device]] = defaultdict(list)
+    lost: defaultdict[str, list[InventoryDevice]] = defaultdict(list)
     for device in facts.inventory.devices.values():
-        if device.state is State.LOST and not _in_motion(facts, device.id):
+        if device.state is DeviceState.LOST and not _in_motion(facts, device.id):
             for one in device.holdings:
                 if not one.claim.is_hold:
                     lost[one.claim.key].append(device)

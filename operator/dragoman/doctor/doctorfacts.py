@@ -10,7 +10,7 @@ from typing import Any, Final
 from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
-from dragoman.inventory.pools.pools import Pool
+from dragoman.inventory.pools.pools import InventoryPool
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.model.claim import Claim
@@ -166,7 +166,7 @@ class DoctorFacts:
             claim.key, "ResourceClaim", metadata.name, metadata.namespace, metadata.uid
         )
 
-    def pool_subject(self, pool: Pool, text: str = "") -> FindingSubject:
+    def pool_subject(self, pool: InventoryPool, text: str = "") -> FindingSubject:
         """Return a pool, or a part of it, as a subject; Events regard the pool's first slice."""
         name = pool.slices[0].name
         uid = str(part(self.slices.get(name), "metadata").get("uid") or "")

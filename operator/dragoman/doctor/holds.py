@@ -9,7 +9,7 @@ from dragoman.allocation import DeviceTaintRule, PoolID
 from dragoman.doctor.devices import few
 from dragoman.doctor.doctorfacts import DoctorFacts, part
 from dragoman.doctor.finding import Finding, FindingSubject, Id
-from dragoman.inventory.inventory import State
+from dragoman.inventory.inventory import DeviceState
 from dragoman.inventory.snapshots.documents import MAINTENANCE, Document
 from dragoman.model.claim import Claim
 
@@ -71,7 +71,7 @@ def _nothing_held(facts: DoctorFacts, claim: Claim) -> str:
     states = {facts.inventory.devices[one.id].state for one in claim.devices}
     pools = {PoolID(one.id.driver, one.id.pool) for one in claim.devices}
     known = all(key in facts.inventory.pools for key in pools)
-    return "in no slice" if states == {State.LOST} and known else ""
+    return "in no slice" if states == {DeviceState.LOST} and known else ""
 
 
 def _nothing_selected(facts: DoctorFacts, rule: DeviceTaintRule) -> str:

@@ -15,7 +15,7 @@ from dragoman.allocation.rules.attributes import scalar
 from dragoman.doctor.devices import few
 from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import Finding, Id
-from dragoman.inventory.pools.pools import Pool
+from dragoman.inventory.pools.pools import InventoryPool
 from dragoman.model.device import Content
 from dragoman.versions import OWN_DOMAIN_REFUSED
 from dragoman.versions import name as version_name
@@ -42,7 +42,7 @@ class _Uses:
         twins: Devices that have the name with and without the driver's domain.
     """
 
-    pool: Pool
+    pool: InventoryPool
     devices: list[str] = field(default_factory=list)
     types: dict[str, str] = field(default_factory=dict)
     values: list[object] = field(default_factory=list)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.facts.world import PodFact
-from dragoman.inventory.pools.pools import Pool, PoolState
+from dragoman.inventory.pools.pools import InventoryPool, PoolState
 from dragoman.inventory.snapshots.documents import REGISTRATION, Document
 
 
@@ -55,7 +55,9 @@ def driver_silent(facts: DoctorFacts) -> Iterator[Finding]:
             yield Finding(Id.DRIVER_SILENT, about, message, remedy, since)
 
 
-def _silence(facts: DoctorFacts, plugins: Plugins, pool: Pool) -> tuple[str, str, str] | None:
+def _silence(
+    facts: DoctorFacts, plugins: Plugins, pool: InventoryPool
+) -> tuple[str, str, str] | None:
     settle = facts.thresholds.settle
     if facts.read("nodes"):
         node = facts.inventory.world.nodes.get(pool.node)
@@ -121,7 +123,7 @@ class Plugins:
                     found.setdefault(owner.uid, []).append(pod)
         return cls({uid: tuple(pods) for uid, pods in found.items()})
 
-    def of_driver(self, facts: DoctorFacts, pool: Pool) -> tuple[tuple[PodFact, ...], ...]:
+    def of_driver(self, facts: DoctorFacts, pool: InventoryPool) -> tuple[tuple[PodFact, ...], ...]:
         """Return the pods of each DaemonSet that may be the driver of a pool.
 
         A DaemonSet is the driver's where a pod mounts a folder of the driver's name, or where its
@@ -130,7 +132,7 @@ class Plugins:
         """
         return self._of(facts, pool).daemonsets
 
-    def _of(self, facts: DoctorFacts, pool: Pool) -> Candidates:
+    def _of(self, facts: DoctorFacts, pool: InventoryPool) -> Candidates:
         key = pool.id.driver, _managers(facts, pool)
         if key not in self._candidates:
             self._candidates[key] = Candidates.of(self._search(facts, *key))
@@ -151,11 +153,11 @@ class Plugins:
             pods for pods in self.pods.values() if {pod.pod.node_name for pod in pods} <= nodes
         )
 
-    def on_node(self, facts: DoctorFacts, pool: Pool) -> PodFact | None:
+    def on_node(self, facts: DoctorFacts, pool: InventoryPool) -> PodFact | None:
         """Return the pod of the driver on the node of a pool."""
         return next(iter(self._of(facts, pool).by_node.get(pool.node, ())), None)
 
-    def advice(self, facts: DoctorFacts, pool: Pool) -> str:
+    def advice(self, facts: DoctorFacts, pool: InventoryPool) -> str:
         """Say where the reason for an unpublished slice stands."""
         pod = self.on_node(facts, pool) if pool.node else None
         if pod is None:
@@ -164,7 +166,7 @@ class Plugins:
         state = "" if is_ready(pod) else f"driver pod {metadata.name} is not ready; "
         return f"{state}kubectl logs -n {metadata.namespace} {metadata.name}"
 
-    def silence(self, facts: DoctorFacts, pool: Pool) -> tuple[str, str, str] | None:
+    def silence(self, facts: DoctorFacts, pool: InventoryPool) -> tuple[str, str, str] | None:
         """Return what is wrong with the driver's pod on the node of a pool, None if nothing is."""
         candidates = self._of(facts, pool)
         here = candidates.by_node.get(pool.node, ())
@@ -214,7 +216,7 @@ def _is_named(pod: PodFact, driver: str, managers: Iterable[str]) -> bool:
     )
 
 
-def _managers(facts: DoctorFacts, pool: Pool) -> frozenset[str]:
+def _managers(facts: DoctorFacts, pool: InventoryPool) -> frozenset[str]:
     """Return the programs that wrote the slices of a pool."""
     return frozenset(
         str(entry["manager"])

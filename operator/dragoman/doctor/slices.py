@@ -12,7 +12,7 @@ from dragoman.allocation import Code, DeviceID, Reason
 from dragoman.allocation.rules.capacity import CapacityError, PolicyError, consumption
 from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
 from dragoman.doctor.finding import Finding, FindingSubject, Id
-from dragoman.inventory.pools.pools import Pool
+from dragoman.inventory.pools.pools import InventoryPool
 from dragoman.model.amounts import Amount
 from dragoman.model.device import Content
 from dragoman.words import counted
@@ -59,7 +59,7 @@ def counter_overdrawn(facts: DoctorFacts) -> Iterator[Finding]:
 
 
 def _overdrawn(
-    pool: Pool, name: str, content: Content, sets: Mapping[str, Mapping[str, Amount]]
+    pool: InventoryPool, name: str, content: Content, sets: Mapping[str, Mapping[str, Amount]]
 ) -> Reason | None:
     for consumed in content.consumes:
         holds = sets.get(consumed.counter_set, {})
@@ -91,7 +91,7 @@ def policy_default_too_big(facts: DoctorFacts) -> Iterator[Finding]:
             yield _never(facts, Id.POLICY_DEFAULT_TOO_BIG, pool, found, remedy)
 
 
-def _too_big(facts: DoctorFacts, pool: Pool, name: str, content: Content) -> Reason | None:
+def _too_big(facts: DoctorFacts, pool: InventoryPool, name: str, content: Content) -> Reason | None:
     try:
         consumed = consumption(None, content.capacity, facts.inventory.profile)
     except (CapacityError, PolicyError):
@@ -110,12 +110,12 @@ def _too_big(facts: DoctorFacts, pool: Pool, name: str, content: Content) -> Rea
     return None
 
 
-def _id(pool: Pool, device: str) -> DeviceID:
+def _id(pool: InventoryPool, device: str) -> DeviceID:
     return DeviceID(pool.id.driver, pool.id.pool, device)
 
 
 def _never(
-    facts: DoctorFacts, key: Id, pool: Pool, found: list[tuple[str, Reason]], remedy: str
+    facts: DoctorFacts, key: Id, pool: InventoryPool, found: list[tuple[str, Reason]], remedy: str
 ) -> Finding:
     first, reason = found[0]
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""

@@ -9,7 +9,7 @@ from dragoman.doctor import names
 from dragoman.doctor.devices import few
 from dragoman.doctor.doctorfacts import DoctorFacts, Upgrade, listed
 from dragoman.doctor.finding import Finding, FindingSubject, Id, Severity
-from dragoman.inventory.pools.pools import Pool
+from dragoman.inventory.pools.pools import InventoryPool
 from dragoman.versions import GATES_REMOVED_IN, GROUP, OWN_DOMAIN_REFUSED, Version, removal
 from dragoman.versions import name as version_name
 
@@ -47,7 +47,7 @@ def driver_outdated(facts: DoctorFacts) -> Iterator[Finding]:
     """A driver writes its slices in such a version, or with names that newer libraries refuse."""
     if facts.upgrade is None:
         return
-    found: dict[tuple[str, str], list[Pool]] = {}
+    found: dict[tuple[str, str], list[InventoryPool]] = {}
     for pool in facts.inventory.pools.values():
         for version in {_version(facts, one.name) for one in pool.slices}:
             found.setdefault((pool.id.driver, version), []).append(pool)
@@ -81,7 +81,7 @@ def _outdated(  # noqa: PLR0913, PLR0917 — the parts of a finding
     upgrade: Upgrade,
     driver: str,
     version: str,
-    pools: list[Pool],
+    pools: list[InventoryPool],
     gone: Version,
 ) -> Finding:
     shown = few([pool.id.pool for pool in pools])

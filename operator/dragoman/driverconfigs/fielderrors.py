@@ -53,7 +53,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_$][\w$-]*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class FieldError:
+class ConfigFieldError:
     """One fault at one field.
 
     Attributes:
@@ -81,7 +81,7 @@ class FieldError:
         words += [text for text in (self.value, self.detail) if text]
         return ": ".join(words) + (f"; {self.hint}" if self.hint else "")
 
-    def redacted(self) -> FieldError:
+    def redacted(self) -> ConfigFieldError:
         """Return a copy without user values, for status, Events and logs.
 
         Names of fields and map keys stay, cut and escaped, because they are the place.
@@ -89,15 +89,15 @@ class FieldError:
         detail = self.detail if self.public is None else self.public
         return replace(self, detail=detail, value=None, public=None)
 
-    def under(self, prefix: str) -> FieldError:
+    def under(self, prefix: str) -> ConfigFieldError:
         """Return a copy whose relative path (`.sharing`, `[0]` or empty) continues a prefix."""
         return replace(self, path=prefix + self.path)
 
 
-def field_error(path: Path, reason: str, detail: str, value: Any = OMIT_VALUE) -> FieldError:
+def field_error(path: Path, reason: str, detail: str, value: Any = OMIT_VALUE) -> ConfigFieldError:
     """Make an error with a relative path; the value is shortened, the detail clipped."""
     shown = None if value is OMIT_VALUE else shorten(value)
-    return FieldError(render(path), reason, clip(detail, DETAIL_LENGTH), shown)
+    return ConfigFieldError(render(path), reason, clip(detail, DETAIL_LENGTH), shown)
 
 
 def render(path: Path) -> str:

@@ -14,8 +14,8 @@ from dragoman.allocation.pools.taints import tainted
 from dragoman.inventory.facts.world import World
 from dragoman.inventory.holders import Holding, holdings
 from dragoman.inventory.matching import Classes
-from dragoman.inventory.pools.counters import Counters
-from dragoman.inventory.pools.pools import Pool, pools
+from dragoman.inventory.pools.counters import PoolCounters
+from dragoman.inventory.pools.pools import InventoryPool, pools
 from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.model.device import Content
 from dragoman.model.deviceid import DeviceID, PoolID
@@ -28,7 +28,7 @@ UNSEEN: Final = "a pod of higher priority"
 """What a pod is called that the reader may not list."""
 
 
-class State(StrEnum):
+class DeviceState(StrEnum):
     """What can be said of one device alone; the first that applies, in this order."""
 
     LOST = "lost"
@@ -48,12 +48,12 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class InventoryDevice:
     """One device and what holds it.
 
     Attributes:
         id: Driver, pool and name.
-        state: See `State`.
+        state: See `DeviceState`.
         content: What its slice says; None for a lost device.
         node: Where it is; empty for a device of several nodes and for a lost one.
         taints: Those that keep claims away, of rules too.
@@ -63,7 +63,7 @@ class Device:
     """
 
     id: DeviceID
-    state: State
+    state: DeviceState
     content: Content | None = None
     node: str = ""
     taints: tuple[Taint, ...] = ()
@@ -90,12 +90,12 @@ class Inventory:
 
     world: World
     profile: Profile
-    pools: Mapping[PoolID, Pool]
-    devices: Mapping[DeviceID, Device]
-    counters: Mapping[PoolID, Counters] = field(default_factory=dict)
+    pools: Mapping[PoolID, InventoryPool]
+    devices: Mapping[DeviceID, InventoryDevice]
+    counters: Mapping[PoolID, PoolCounters] = field(default_factory=dict)
 
     @property
-    def members(self) -> Mapping[str, tuple[Device, ...]]:
+    def members(self) -> Mapping[str, tuple[InventoryDevice, ...]]:
         """Devices of each DeviceClass, in the order of the allocator; lost ones excluded."""
         return self._matched[0]
 
@@ -105,7 +105,7 @@ class Inventory:
         return self._matched[1]
 
     @cached_property
-    def _matched(self) -> tuple[Mapping[str, tuple[Device, ...]], Mapping[str, str]]:
+    def _matched(self) -> tuple[Mapping[str, tuple[InventoryDevice, ...]], Mapping[str, str]]:
         # Every selector of every class on every device: only for answers that count by class.
         classes = Classes(self.profile)
         return _members(self.world, self.devices, classes), classes.failures
@@ -121,18 +121,18 @@ def take(world: World, profile: Profile) -> Inventory:
     held = holdings(world)
     slices = [tainted(one, world.rules, profile) for one in world.slices]
     found = {pool.id: pool for pool in pools(slices, profile)}
-    counters = {key: Counters.of(pool, held) for key, pool in found.items()}
-    devices: dict[DeviceID, Device] = {}
+    counters = {key: PoolCounters.of(pool, held) for key, pool in found.items()}
+    devices: dict[DeviceID, InventoryDevice] = {}
     for device in _current(profile, found, counters, held):
         # Of devices with one name, which make the pool invalid, the first one stands for all.
         devices.setdefault(device.id, device)
     _name_reservations(world, devices)
     for key in sorted(held.keys() - devices.keys()):
-        devices[key] = Device(key, State.LOST, holdings=held[key])
+        devices[key] = InventoryDevice(key, DeviceState.LOST, holdings=held[key])
     return Inventory(world, profile, found, devices, counters)
 
 
-def _name_reservations(world: World, devices: dict[DeviceID, Device]) -> None:
+def _name_reservations(world: World, devices: dict[DeviceID, InventoryDevice]) -> None:
     """Say of each reserved device which pod it is reserved for."""
     if not any(one.taint.key == PREEMPTION for one in world.rules):
         return
@@ -145,17 +145,17 @@ def _name_reservations(world: World, devices: dict[DeviceID, Device]) -> None:
 
 def _current(
     profile: Profile,
-    found: Mapping[PoolID, Pool],
-    counters: Mapping[PoolID, Counters],
+    found: Mapping[PoolID, InventoryPool],
+    counters: Mapping[PoolID, PoolCounters],
     held: Mapping[DeviceID, tuple[Holding, ...]],
-) -> Iterator[Device]:
+) -> Iterator[InventoryDevice]:
     for pool in found.values():
         for one in pool.slices:
             for name, content in one.devices:
                 key = DeviceID(pool.id.driver, pool.id.pool, name)
-                device = Device(
+                device = InventoryDevice(
                     id=key,
-                    state=State.FREE,
+                    state=DeviceState.FREE,
                     content=content,
                     node=(content.node_name if one.per_device else one.node_name) or "",
                     taints=_taints(content, profile),
@@ -171,31 +171,35 @@ def _taints(content: Content, profile: Profile) -> tuple[Taint, ...]:
     return tuple(one for one in content.taints if one.effect in EFFECTS)
 
 
-def _with_state(device: Device, pool: Pool, counters: Counters) -> Device:
+def _with_state(
+    device: InventoryDevice, pool: InventoryPool, counters: PoolCounters
+) -> InventoryDevice:
     state = _state(device, pool, counters)
-    if state is State.FREE:
+    if state is DeviceState.FREE:
         return device
-    return Device(device.id, state, device.content, device.node, device.taints, device.holdings)
+    return InventoryDevice(
+        device.id, state, device.content, device.node, device.taints, device.holdings
+    )
 
 
-def _state(device: Device, pool: Pool, counters: Counters) -> State:
+def _state(device: InventoryDevice, pool: InventoryPool, counters: PoolCounters) -> DeviceState:
     owned = device.owned
     if any(one.claim.is_hold for one in owned):
-        return State.HELD
+        return DeviceState.HELD
     if owned:
-        return State.USED
+        return DeviceState.USED
     if not pool.usable:
-        return State.UNUSABLE
+        return DeviceState.UNUSABLE
     if device.taints:
-        return State.TAINTED
+        return DeviceState.TAINTED
     assert device.content is not None  # only lost devices have none
-    return State.FREE if counters.fit(device.content) else State.BLOCKED
+    return DeviceState.FREE if counters.fit(device.content) else DeviceState.BLOCKED
 
 
 def _members(
-    world: World, devices: Mapping[DeviceID, Device], classes: Classes
-) -> dict[str, tuple[Device, ...]]:
-    found: defaultdict[str, list[Device]] = defaultdict(list)
+    world: World, devices: Mapping[DeviceID, InventoryDevice], classes: Classes
+) -> dict[str, tuple[InventoryDevice, ...]]:
+    found: defaultdict[str, list[InventoryDevice]] = defaultdict(list)
     for device in devices.values():
         if device.content is None:
             continue

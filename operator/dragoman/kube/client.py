@@ -15,7 +15,7 @@ import orjson
 from dragoman import __version__
 from dragoman.kube.decoding import decode
 from dragoman.kube.errors import ApiError
-from dragoman.kube.http.pool import Pool
+from dragoman.kube.http.pool import ConnectionPool
 from dragoman.kube.http.request import Request, encode_headers
 from dragoman.kube.http.response import HttpError, Response, StatusError
 from dragoman.kube.http.stream import Predicate
@@ -50,7 +50,7 @@ class Client:
 
     credentials: Credentials
     timeout: float = 0.0
-    _pool: Pool = field(init=False, repr=False)
+    _pool: ConnectionPool = field(init=False, repr=False)
     _prefix: str = field(init=False, repr=False)
     _renewing: asyncio.Lock = field(init=False, repr=False, default_factory=asyncio.Lock)
     unanswered: int = field(init=False, default=0)
@@ -58,7 +58,9 @@ class Client:
 
     async def __aenter__(self) -> Self:
         server = self.credentials.server
-        self._pool = Pool(server, ReloadingTLSContext(self.credentials).context, self.timeout)
+        self._pool = ConnectionPool(
+            server, ReloadingTLSContext(self.credentials).context, self.timeout
+        )
         self._pool.reload_tls()  # fails now, not with the first request, if files are unreadable
         self._prefix = urlsplit(server).path.rstrip("/")
         return self

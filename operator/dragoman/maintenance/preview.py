@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dragoman import words
-from dragoman.inventory.inventory import Device
+from dragoman.inventory.inventory import InventoryDevice
 from dragoman.maintenance.actions import CreateTaintRule
 from dragoman.maintenance.plan import MaintenanceFacts, MaintenancePlan, evictions, plan, unmanaged
 from dragoman.model.deviceid import DeviceID
@@ -79,7 +79,7 @@ class MaintenancePreview:
 
 def preview(
     facts: MaintenanceFacts,
-    devices: Iterable[Device],
+    devices: Iterable[InventoryDevice],
     refusals: Mapping[str, str] | None = None,
 ) -> MaintenancePreview:
     """Return what carrying out the plans for these facts would do.
@@ -114,7 +114,7 @@ def _unused(first: MaintenancePlan) -> tuple[str, ...]:
     return tuple(claim.key for claim in first.claims if not claim.consumers)
 
 
-def _admin(devices: Iterable[Device]) -> set[str]:
+def _admin(devices: Iterable[InventoryDevice]) -> set[str]:
     return {
         user.key
         for device in devices

@@ -8,7 +8,7 @@ from typing import Final
 
 from dragoman.allocation.requests.expressions import Expression, Failure, Views
 from dragoman.cel.budget import StepBudget
-from dragoman.inventory.inventory import Device, Inventory
+from dragoman.inventory.inventory import Inventory, InventoryDevice
 from dragoman.model.deviceid import DeviceID, PoolID
 
 NAMES: Final = 10
@@ -56,7 +56,7 @@ class TargetSelection:
         failures: `device: message` for each device on which an expression fails; it is left out.
     """
 
-    devices: tuple[Device, ...]
+    devices: tuple[InventoryDevice, ...]
     published: int
     failures: tuple[str, ...] = ()
 
@@ -200,7 +200,7 @@ def _answers(
     failures: dict[str, None],
     late: Callable[[], bool],
     views: Views,
-) -> Iterator[tuple[Device, bool]]:
+) -> Iterator[tuple[InventoryDevice, bool]]:
     """Yield whether each device meets any of the targets; note where an expression fails."""
     expressions = {
         one.where: Expression(one.where, inventory.profile, views) for one in wanted if one.where
@@ -224,7 +224,7 @@ def _answers(
         yield device, meets
 
 
-def _named(target: Target, device: Device) -> bool:
+def _named(target: Target, device: InventoryDevice) -> bool:
     return (
         target.driver in ("", device.id.driver)
         and target.pool in ("", device.id.pool)
@@ -233,7 +233,7 @@ def _named(target: Target, device: Device) -> bool:
     )
 
 
-def _meets(expression: Expression | None, device: Device) -> bool | Failure:
+def _meets(expression: Expression | None, device: InventoryDevice) -> bool | Failure:
     if expression is None:
         return True
     if device.content is None:  # a lost device has no attributes

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from dragoman.model.claim import Claim, Consumer
     from dragoman.model.clustertemplate import ClusterTemplate, Namespace
     from dragoman.model.fields import Document, MalformedObjectError
-    from dragoman.model.holder import ClaimEntry, Holder
+    from dragoman.model.holder import ClaimEntry, ClaimHolder
     from dragoman.model.metadata import Metadata, Owner
     from dragoman.model.nodehealth import NodeHealth
     from dragoman.model.pod import Pod
@@ -20,11 +20,11 @@ __all__ = [
     "AllocatedDevice",
     "Claim",
     "ClaimEntry",
+    "ClaimHolder",
     "ClusterTemplate",
     "Consumer",
     "Document",
     "Held",
-    "Holder",
     "MalformedObjectError",
     "Metadata",
     "Namespace",
@@ -41,7 +41,7 @@ _MODULES = {
     "claim": ("Claim", "Consumer"),
     "clustertemplate": ("ClusterTemplate", "Namespace"),
     "fields": ("Document", "MalformedObjectError"),
-    "holder": ("ClaimEntry", "Holder"),
+    "holder": ("ClaimEntry", "ClaimHolder"),
     "metadata": ("Metadata", "Owner"),
     "nodehealth": ("NodeHealth",),
     "pod": ("Pod",),

@@ -20,7 +20,7 @@ class ClaimEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class ClaimHolder:
     """What pods and PodGroups have in common.
 
     Attributes:

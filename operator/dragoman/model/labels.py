@@ -10,7 +10,7 @@ OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class LabelRequirement:
     """One requirement on a label.
 
     Attributes:
@@ -40,14 +40,14 @@ class Requirement:
 class LabelSelector:
     """Requirements that labels fulfill together; without any, every object matches."""
 
-    requirements: tuple[Requirement, ...] = ()
+    requirements: tuple[LabelRequirement, ...] = ()
 
     @classmethod
     def parse(cls, document: Document, within: str) -> Self:
         """Parse a LabelSelector; raise MalformedObjectError naming the field."""
         labels = mapping(document, "matchLabels", within)
         found = [
-            Requirement(key, "In", frozenset({text(labels, key, f"{within}matchLabels.")}))
+            LabelRequirement(key, "In", frozenset({text(labels, key, f"{within}matchLabels.")}))
             for key in labels
         ]
         for index, item in enumerate(items(document, "matchExpressions", within)):
@@ -58,7 +58,7 @@ class LabelSelector:
                     f"{place}operator: expected one of {', '.join(OPERATORS)}, found {operator!r}"
                 )
             values = frozenset(texts(item, "values", place))
-            found.append(Requirement(text(item, "key", place), operator, values))
+            found.append(LabelRequirement(text(item, "key", place), operator, values))
         return cls(tuple(found))
 
     def matches(self, labels: Mapping[str, str]) -> bool:

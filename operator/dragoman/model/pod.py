@@ -6,7 +6,7 @@ from typing import Self
 
 from dragoman.model.claim import Claim
 from dragoman.model.fields import Document, items, mapping, optional_number, optional_text
-from dragoman.model.holder import Holder, parse_bindings, parse_entries
+from dragoman.model.holder import ClaimHolder, parse_bindings, parse_entries
 from dragoman.model.metadata import Metadata, Owner
 
 STOCK_MANAGER = "ResourceClaimController"
@@ -17,7 +17,7 @@ TERMINAL_PHASES = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pod(Holder):
+class Pod(ClaimHolder):
     """A pod that uses, or may use, resource claims.
 
     Attributes:
@@ -90,7 +90,7 @@ class Pod(Holder):
 
     def claim_names(self) -> Iterator[str]:
         """Yield the names of all claims that the pod refers to, as far as they are known."""
-        yield from Holder.claim_names(self)
+        yield from ClaimHolder.claim_names(self)
         if self.extended_claim is not None:
             yield self.extended_claim
 

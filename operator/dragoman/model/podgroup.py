@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Self
 
 from dragoman.model.fields import Document, mapping, text
-from dragoman.model.holder import ClaimEntry, Holder, parse_bindings, parse_entries
+from dragoman.model.holder import ClaimEntry, ClaimHolder, parse_bindings, parse_entries
 from dragoman.model.metadata import Metadata, Owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PodGroup(Holder):
+class PodGroup(ClaimHolder):
     """A PodGroup: its claim entries and the claims that its status names for them."""
 
     api_version: str

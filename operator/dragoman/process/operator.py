@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from dragoman import __version__
-from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.claims.mode import say_off
 from dragoman.controllers.process import Process
@@ -121,7 +121,7 @@ class Operator:
         )
         if settings.leader_elect:
             process.elector = self._leader_elector()
-        cluster = Cluster(self.client, served, manager.watch, manager.spawn_once)
+        cluster = ClusterStores(self.client, served, manager.watch, manager.spawn_once)
         process.stored = cluster
         if settings.requires_waiting:
             documents = await load("dragoman.inventory.snapshots.documents")

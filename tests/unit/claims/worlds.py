@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from dragoman.model import Claim, Holder, Pod, PodGroup, Template
+from dragoman.model import Claim, ClaimHolder, Pod, PodGroup, Template
 from dragoman.model.claim import RESERVED_FOR_LIMIT
 from tests.unit.claims.objects import Object, fact
 
@@ -123,7 +123,7 @@ def _owners_live_or_are_gone(scene: Scene) -> Iterator[str]:
 
 
 def _entry_names(found: object) -> set[str]:
-    return {entry.name for entry in found.entries} if isinstance(found, Holder) else set()
+    return {entry.name for entry in found.entries} if isinstance(found, ClaimHolder) else set()
 
 
 def _reservations_need_devices(scene: Scene) -> Iterator[str]:

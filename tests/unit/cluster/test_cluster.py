@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.explain.state import DeviceState
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube.store import Store
@@ -24,7 +24,7 @@ def claim(name: str, **request: Any) -> dict[str, Any]:
     }
 
 
-def explained(cluster: Cluster) -> None:
+def explained(cluster: ClusterStores) -> None:
     """Keep what explanations need."""
     cluster.keep_waiting(partial(reduced, "pods"))
     STATES.append(DeviceState(cluster, "v1.36.3"))

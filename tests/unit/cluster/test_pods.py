@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dragoman.cluster.cluster import Cluster, pod_concerns_claims
+from dragoman.cluster.cluster import ClusterStores, pod_concerns_claims
 from dragoman.kube.errors import ApiError
 from dragoman.model import Document, Pod
 from tests.support.apiserver import ApiServer, Place
@@ -23,12 +23,12 @@ def pod(name: str = "batch-1", node: str = "", **status: Any) -> dict[str, Any]:
     }
 
 
-def keeping(cluster: Cluster) -> None:
+def keeping(cluster: ClusterStores) -> None:
     """Keep waiting pods as they are."""
     cluster.keep_waiting(lambda document: document)
 
 
-def waiting(cluster: Cluster) -> list[str]:
+def waiting(cluster: ClusterStores) -> list[str]:
     """Return the names of the pods that wait."""
     found: list[Document] = cluster.waiting() or []
     return [one["metadata"]["name"] for one in found]

@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any
 
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.devices import DeviceStores
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.kube.resources import Resource
 from tests.support.clusters import RULES, cluster_of
@@ -39,7 +39,7 @@ def generation(fact: StoredSlice | StoredRule | None) -> int:
 
 
 def test_observers_receive_slices_before_and_after_a_change() -> None:
-    devices = cluster_of(Listing()).part(Devices)
+    devices = cluster_of(Listing()).part(DeviceStores)
     seen: Seen = []
     devices.slices.observe(lambda old, new: seen.append((generation(old), generation(new))))
     for kind, version in (("ADDED", 1), ("MODIFIED", 2), ("MODIFIED", 1), ("DELETED", 2)):
@@ -50,7 +50,7 @@ def test_observers_receive_slices_before_and_after_a_change() -> None:
 
 
 def test_observers_receive_rules_once_they_are_served() -> None:
-    devices = cluster_of(Listing()).part(Devices)
+    devices = cluster_of(Listing()).part(DeviceStores)
     seen: Seen = []
     devices.rules.observe(lambda old, new: seen.append((generation(old), generation(new))))
     assert devices.rules_served is None
@@ -62,7 +62,7 @@ def test_observers_receive_rules_once_they_are_served() -> None:
 
 async def test_content_is_listed_again_for_a_controller_that_needs_it() -> None:
     stored = event("ADDED", 1)["object"]
-    devices = cluster_of(Listing(stored)).part(Devices)
+    devices = cluster_of(Listing(stored)).part(DeviceStores)
     await devices.slices.resync()
     assert [one.content for one in devices.slices.store] == [None]
     await devices.require_content()
@@ -72,7 +72,7 @@ async def test_content_is_listed_again_for_a_controller_that_needs_it() -> None:
 async def test_content_that_cannot_be_read_is_listed_once() -> None:
     malformed = event("ADDED", 1, sharedCounters=["none"])["object"]
     listing = Listing(malformed)
-    devices = cluster_of(listing).part(Devices)
+    devices = cluster_of(listing).part(DeviceStores)
     await devices.slices.resync()
     assert len(devices.slices.store) == 1
     for _ in range(3):
@@ -84,14 +84,14 @@ async def test_slices_are_read_in_the_version_that_is_served_now() -> None:
     old = event("ADDED", 1)["object"]
     taint = {"key": "k", "effect": "None"}
     old["spec"]["devices"] = [{"name": "a", "basic": {"taints": [taint]}}]
-    devices = cluster_of(Listing(old)).part(Devices)
+    devices = cluster_of(Listing(old)).part(DeviceStores)
     devices.serve(Resource("resource.k8s.io", "v1beta1", "resourceslices"))
     await devices.slices.resync()
     assert [[*one.taints] for one in devices.slices.store] == [["a"]]
 
 
 def test_events_that_change_no_device_are_not_parsed() -> None:
-    devices = cluster_of(Listing()).part(Devices)
+    devices = cluster_of(Listing()).part(DeviceStores)
     document = {"kind": "ResourceSlice", "apiVersion": "resource.k8s.io/v1"}
     made = event("MODIFIED", 1)
     made["object"] = document | made["object"]
@@ -106,7 +106,7 @@ def test_events_that_change_no_device_are_not_parsed() -> None:
 async def test_a_slice_that_cannot_be_read_again_is_not_listed_without_end() -> None:
     stored = event("ADDED", 1)["object"]
     listing = Listing(stored)
-    devices = cluster_of(listing).part(Devices)
+    devices = cluster_of(listing).part(DeviceStores)
     await devices.slices.resync()
     stored["spec"]["devices"][0]["attributes"] = "none"
     async with asyncio.timeout(20):

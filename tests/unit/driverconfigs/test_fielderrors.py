@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.driverconfigs import fielderrors
-from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.fielderrors import ConfigFieldError
 from dragoman.driverconfigs.unreadable import InvalidText, OutOfRangeNumber
 from tests.support.worlds.driverconfigs import messages
 
@@ -46,5 +46,7 @@ def test_a_value_is_shown_on_one_line(value: object, shown: str) -> None:
 
 
 def test_a_redacted_error_shows_no_value() -> None:
-    error = FieldError(".v", fielderrors.INVALID, "is not secret", '"secret"', "breaks a rule")
+    error = ConfigFieldError(
+        ".v", fielderrors.INVALID, "is not secret", '"secret"', "breaks a rule"
+    )
     assert str(error.redacted().under("spec")) == "spec.v: Invalid value: breaks a rule"

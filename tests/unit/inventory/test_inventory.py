@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dragoman.allocation import profile
-from dragoman.inventory.inventory import Inventory, State
+from dragoman.inventory.inventory import DeviceState, Inventory
 from dragoman.inventory.usage import quotas, summary
 from tests.support import manifests as objects
 from tests.support.worlds.inventory import (
@@ -23,7 +23,7 @@ from tests.support.worlds.inventory import (
 TAINT = {"key": "broken", "value": "yes", "effect": "NoSchedule"}
 
 
-def states(taken: Inventory) -> dict[str, State]:
+def states(taken: Inventory) -> dict[str, DeviceState]:
     return {key.device: one.state for key, one in taken.devices.items()}
 
 
@@ -44,18 +44,18 @@ def partitioned(*devices: dict[str, Any], memory: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("manifests", "state"),
     [
-        pytest.param([], State.FREE, id="idle"),
-        pytest.param([held(claim(), ("n", "d"))], State.USED, id="allocated"),
+        pytest.param([], DeviceState.FREE, id="idle"),
+        pytest.param([held(claim(), ("n", "d"))], DeviceState.USED, id="allocated"),
         pytest.param(
-            [held(claim(), ("n", "d"), adminAccess=True)], State.FREE, id="with admin access"
+            [held(claim(), ("n", "d"), adminAccess=True)], DeviceState.FREE, id="with admin access"
         ),
         pytest.param(
-            [held(claim("dragoman-hold-1"), ("n", "d"))], State.HELD, id="kept out of service"
+            [held(claim("dragoman-hold-1"), ("n", "d"))], DeviceState.HELD, id="kept out of service"
         ),
-        pytest.param([held(claim(), ("n", "other"))], State.FREE, id="another is allocated"),
+        pytest.param([held(claim(), ("n", "other"))], DeviceState.FREE, id="another is allocated"),
     ],
 )
-def test_state_by_claims(manifests: list[Any], state: State) -> None:
+def test_state_by_claims(manifests: list[Any], state: DeviceState) -> None:
     taken = inventory(device_class(), pool("n", ["d"]), *manifests)
     assert states(taken)["d"] is state
 
@@ -63,13 +63,13 @@ def test_state_by_claims(manifests: list[Any], state: State) -> None:
 @pytest.mark.parametrize(
     ("effect", "state"),
     [
-        ("NoSchedule", State.TAINTED),
-        ("NoExecute", State.TAINTED),
-        ("None", State.FREE),
-        ("Future", State.FREE),
+        ("NoSchedule", DeviceState.TAINTED),
+        ("NoExecute", DeviceState.TAINTED),
+        ("None", DeviceState.FREE),
+        ("Future", DeviceState.FREE),
     ],
 )
-def test_state_by_taint(effect: str, state: State) -> None:
+def test_state_by_taint(effect: str, state: DeviceState) -> None:
     tainted = device("d", taints=[{**TAINT, "effect": effect}])
     assert states(inventory(pool("n", [tainted])))["d"] is state
 
@@ -83,16 +83,16 @@ def test_a_rule_taints_devices_where_rules_are_on() -> None:
     manifests = (pool("n", ["d"]), pool("m", ["d"]), rule)
     on = inventory(*manifests, of=profile("1.36", {"DRADeviceTaintRules": True}))
     assert {str(key): one.state for key, one in on.devices.items()} == {
-        f"{DRIVER}/m/d": State.FREE,
-        f"{DRIVER}/n/d": State.TAINTED,
+        f"{DRIVER}/m/d": DeviceState.FREE,
+        f"{DRIVER}/n/d": DeviceState.TAINTED,
     }
     off = inventory(*manifests, of=profile("1.36"))
-    assert {one.state for one in off.devices.values()} == {State.FREE}
+    assert {one.state for one in off.devices.values()} == {DeviceState.FREE}
 
 
 def test_a_device_in_no_slice_is_lost_and_counts_for_the_class_of_its_request() -> None:
     taken = inventory(device_class(), pool("n", ["d"]), held(claim(), ("n", "gone")))
-    assert states(taken) == {"d": State.FREE, "gone": State.LOST}
+    assert states(taken) == {"d": DeviceState.FREE, "gone": DeviceState.LOST}
     (row,) = summary.classes(taken)
     assert (row.devices, row.free, row.lost) == (1, 1, 1)
 
@@ -108,7 +108,7 @@ def test_free_partitions_are_those_that_fit_one_after_the_other() -> None:
 def test_partitions_without_counters_left_are_blocked() -> None:
     parts = [partition("a", "6Gi"), partition("b", "4Gi"), partition("c", "2Gi")]
     taken = inventory(device_class(), *partitioned(*parts, memory="8Gi"), held(claim(), ("n", "a")))
-    assert states(taken) == {"a": State.USED, "b": State.BLOCKED, "c": State.FREE}
+    assert states(taken) == {"a": DeviceState.USED, "b": DeviceState.BLOCKED, "c": DeviceState.FREE}
 
 
 def test_shares_add_up() -> None:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from dragoman.driverconfigs.compile.registry import Registry
-from dragoman_webhooks.server import PATH, Limits, WebhookServer
+from dragoman_webhooks.server import PATH, ServerLimits, WebhookServer
 from dragoman_webhooks.targets import CountDevices
 from tests.support.worlds.reviews import REGISTRY, Json
 
@@ -57,7 +57,7 @@ class Client:
 @asynccontextmanager
 async def serving(
     registry: Registry = REGISTRY,
-    limits: Limits | None = None,
+    limits: ServerLimits | None = None,
     ready: Callable[[], str | None] = lambda: None,
     count_devices: CountDevices | None = None,
     **tls: Any,

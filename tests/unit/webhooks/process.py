@@ -19,7 +19,7 @@ from dragoman.inventory.facts.profiles import observed_profile
 from dragoman.inventory.facts.world import world_of
 from dragoman.inventory.inventory import take
 from dragoman.model.slice import parse_slice
-from dragoman_webhooks.server import Limits, WebhookServer
+from dragoman_webhooks.server import ServerLimits, WebhookServer
 from tests.support import manifests as objects
 from tests.support.clusters import cluster_of
 from tests.support.worlds.reviews import REGISTRY, certified
@@ -99,7 +99,7 @@ def _published(devices: int) -> ReviewedDevices:
 
 async def _serve(devices: int) -> None:
     context, ca = certified()
-    limits = Limits(read_timeout=60, deadline=60)
+    limits = ServerLimits(read_timeout=60, deadline=60)
     server = WebhookServer(
         lambda: REGISTRY,
         lambda: None,

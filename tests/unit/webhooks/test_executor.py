@@ -14,7 +14,7 @@ import pytest
 from dragoman_webhooks import executor, metrics
 from dragoman_webhooks.admission import ReviewResult, review
 from dragoman_webhooks.executor import INLINE_BYTES, Lane, ReviewExecutor
-from dragoman_webhooks.server import Limits
+from dragoman_webhooks.server import ServerLimits
 from dragoman_webhooks.targets import Matches
 from dragoman_webhooks.turns import OverloadedError
 from tests.support.worlds import driverconfigs as worlds
@@ -115,7 +115,7 @@ async def test_expensive_reviews_beyond_the_deadline_are_refused_before_others_r
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(executor, "EXPENSIVE_SECONDS", 20.0)
-    async with serving(REGISTRY, limits=Limits(deadline=50)) as client:
+    async with serving(REGISTRY, limits=ServerLimits(deadline=50)) as client:
         with held_up(monkeypatch) as release:
             bodies = [builders.review(expensive(n)) for n in range(5)]
             sent = [asyncio.create_task(posted(client, body)) for body in bodies]
@@ -140,7 +140,7 @@ async def test_other_reviews_pass_while_expensive_ones_wait(
 ) -> None:
     schema = worlds.schema(worlds.config({"level": {"type": "nonsense"}}))
     large = {**claim(), "metadata": {"annotations": {"a": "x" * INLINE_BYTES}}}
-    async with serving(REGISTRY, limits=Limits(deadline=60)) as client:
+    async with serving(REGISTRY, limits=ServerLimits(deadline=60)) as client:
         with held_up(monkeypatch) as release:
             bodies = [builders.review(expensive(n)) for n in range(3)]
             slow = [asyncio.create_task(posted(client, body)) for body in bodies]
@@ -167,7 +167,7 @@ async def test_configs_do_not_wait_for_a_schema_that_compiles(
 ) -> None:
     schema = builders.review(worlds.schema(worlds.config()))
     large = {**claim(), "metadata": {"annotations": {"a": "x" * INLINE_BYTES}}}
-    async with serving(REGISTRY, limits=Limits(deadline=60)) as client:
+    async with serving(REGISTRY, limits=ServerLimits(deadline=60)) as client:
         with held_schemas(monkeypatch) as held:
             compiling = asyncio.create_task(client.reviewed(schema))
             await until_waiting(1)
@@ -184,7 +184,7 @@ async def test_schemas_are_refused_while_one_compiles_for_too_long(
 ) -> None:
     monkeypatch.setattr(executor, "SCHEMA_PATIENCE", 0.0)
     schema = builders.review(worlds.schema(worlds.config()))
-    async with serving(REGISTRY, limits=Limits(deadline=60)) as client:
+    async with serving(REGISTRY, limits=ServerLimits(deadline=60)) as client:
         with held_schemas(monkeypatch) as held:
             compiling = asyncio.create_task(client.reviewed(schema))
             await asyncio.to_thread(held.started.wait, 30)
@@ -217,7 +217,7 @@ async def test_a_flood_of_schemas_takes_no_places_of_configs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     schema = builders.review(worlds.schema(worlds.config()))
-    limits = Limits(deadline=60, queued_reviews=executor.SCHEMA_PLACES + 1)
+    limits = ServerLimits(deadline=60, queued_reviews=executor.SCHEMA_PLACES + 1)
     async with serving(REGISTRY, limits=limits) as client:
         with held_schemas(monkeypatch) as held:
             flood = [
@@ -244,7 +244,7 @@ async def test_reviews_of_targets_delay_no_others(monkeypatch: pytest.MonkeyPatc
         return Matches(some=True, every=False, published=2)
 
     monkeypatch.setattr(executor, "SCHEMA_PATIENCE", 0.0)
-    limits = Limits(deadline=60, queued_reviews=2)
+    limits = ServerLimits(deadline=60, queued_reviews=2)
     async with serving(REGISTRY, limits=limits, count_devices=count) as client:
         flood = [
             asyncio.create_task(posted(client, target({"where": f"{one} > 0"})))
@@ -326,7 +326,7 @@ async def test_the_switch_interval_of_the_process_changes_only_during_a_review_i
 async def test_more_reviews_than_the_places_are_refused_and_later_ones_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with serving(REGISTRY, limits=Limits(deadline=60, queued_reviews=1)) as client:
+    async with serving(REGISTRY, limits=ServerLimits(deadline=60, queued_reviews=1)) as client:
         with held_up(monkeypatch) as release:
             first = asyncio.create_task(posted(client, builders.review(expensive(1))))
             await until_waiting(1)
@@ -337,7 +337,7 @@ async def test_more_reviews_than_the_places_are_refused_and_later_ones_are_not(
 
 
 async def test_a_client_that_leaves_frees_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with serving(REGISTRY, limits=Limits(deadline=60, queued_reviews=2)) as client:
+    async with serving(REGISTRY, limits=ServerLimits(deadline=60, queued_reviews=2)) as client:
         with held_up(monkeypatch) as release:
             for name in range(4):
                 async with wire(client) as (_, writer):
@@ -358,7 +358,7 @@ async def test_a_review_beyond_the_places_is_an_overload() -> None:
 
 
 async def test_incomplete_requests_take_no_places() -> None:
-    limits = Limits(queued_reviews=1, read_timeout=30)
+    limits = ServerLimits(queued_reviews=1, read_timeout=30)
     async with serving(limits=limits) as client, wire(client) as (_, writer):
         writer.write(post()[:-10])
         async with wire(client) as (reader, other):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dragoman_webhooks.admission import review
 from dragoman_webhooks.request import UnreviewableError
-from dragoman_webhooks.server import Limits, WebhookServer
+from dragoman_webhooks.server import ServerLimits, WebhookServer
 from tests.support.worlds.reviews import BODY, DENIED, REGISTRY, post
 from tests.unit.examples import examples
 
@@ -31,7 +31,7 @@ def address() -> Iterator[tuple[str, int]]:
 
     async def serve() -> None:
         server = WebhookServer(
-            lambda: REGISTRY, lambda: None, tls=None, limits=Limits(read_timeout=PATIENCE)
+            lambda: REGISTRY, lambda: None, tls=None, limits=ServerLimits(read_timeout=PATIENCE)
         )
         found.append(await server.start("127.0.0.1", 0))
         ready.set()

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_webhooks import executor, metrics
 from dragoman_webhooks.http.requests import BODY_LIMIT
-from dragoman_webhooks.server import PATH, Limits
+from dragoman_webhooks.server import PATH, ServerLimits
 from tests.support.worlds import driverconfigs as worlds
 from tests.support.worlds.reviews import BAD, GOOD, claim, review, written
 from tests.unit.webhooks.harness import address, field, serving
@@ -148,7 +148,7 @@ def head(length: int) -> bytes:
 
 
 async def test_a_client_that_does_not_finish_its_request_is_timed_out() -> None:
-    async with serving(limits=Limits(read_timeout=0.5)) as client:
+    async with serving(limits=ServerLimits(read_timeout=0.5)) as client:
         reader, writer = await asyncio.open_connection(*address(client))
         writer.write(head(100) + b"{")
         line = await reader.readline()
@@ -208,7 +208,7 @@ async def test_a_review_that_takes_too_long_is_an_error(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(executor, "INLINE_BYTES", 0)
     monkeypatch.setattr(executor, "review_configs", endless)
-    async with serving(limits=Limits(deadline=0.05)) as client:
+    async with serving(limits=ServerLimits(deadline=0.05)) as client:
         status, _ = await client.post(review(claim()))
         release.set()
     assert status == 503

@@ -111,7 +111,7 @@ class Lifetimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class RotationFacts:
     """The facts of one plan.
 
     Attributes:
@@ -129,7 +129,7 @@ class Facts:
     unchanged: timedelta
 
 
-def plan(facts: Facts, lifetimes: Lifetimes) -> Action | None:
+def plan(facts: RotationFacts, lifetimes: Lifetimes) -> Action | None:
     """Return the next step, or None if no step is due."""
     keys, now = facts.keys, facts.now
     ca = keys.ca.certificate if keys.ca else None

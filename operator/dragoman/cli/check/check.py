@@ -25,7 +25,7 @@ from dragoman.cli.check.settings import (
 from dragoman.cli.check.writing import write
 from dragoman.cli.manifests import STANDARD_INPUT, texts
 from dragoman.cli.terminal import plain, say
-from dragoman.cli.unusable import Unusable
+from dragoman.cli.unusable import UnusableInput
 from dragoman.linting import engine
 from dragoman.linting.findings.finding import Finding, UnreadableFile
 from dragoman.linting.findings.fixes import Fixed, difference, fixed
@@ -163,7 +163,7 @@ def check(**options: Any) -> None:
     try:
         arguments = _arguments(options)
         status = _run(arguments, options["output"], fix=options["fix"], diff=options["diff"])
-    except Unusable as error:
+    except UnusableInput as error:
         click.echo(plain(f"Error: {error}"), err=True)
         status = UNUSABLE
     finally:
@@ -174,9 +174,9 @@ def check(**options: Any) -> None:
 def _arguments(options: dict[str, Any]) -> Arguments:
     names = (*options["paths"], *options["filenames"])
     if not names:
-        raise Unusable("name files or folders to check, or - for standard input")
+        raise UnusableInput("name files or folders to check, or - for standard input")
     if options["fix"] and STANDARD_INPUT in names:
-        raise Unusable("--fix changes files in place; for standard input use --diff")
+        raise UnusableInput("--fix changes files in place; for standard input use --diff")
     path = options["config"] or find_settings(Path.cwd())
     settings = load_settings(path) if path else CheckSettings()
     return Arguments(
@@ -300,14 +300,14 @@ class _Check:
             asked = arguments.kubernetes
             version = versions.parse(asked) if asked else versions.NEWEST
         except ValueError as error:
-            raise Unusable(f"--kubernetes: {error}") from None
+            raise UnusableInput(f"--kubernetes: {error}") from None
         if version not in versions.KNOWN:
             listed = ", ".join(map(versions.name, versions.KNOWN))
-            raise Unusable(f"--kubernetes: Kubernetes {asked} is not known; known: {listed}")
+            raise UnusableInput(f"--kubernetes: Kubernetes {asked} is not known; known: {listed}")
         try:
             goal = target(arguments.target) if arguments.target else None
         except ValueError as error:
-            raise Unusable(f"--target: {error}") from None
+            raise UnusableInput(f"--target: {error}") from None
         self._api = api_of(version)
         self._arguments = arguments
         self._known = tuple(_cluster_objects(arguments))
@@ -337,14 +337,14 @@ def _slices(arguments: Arguments, known: Iterable[Object]) -> Iterator[dict[str,
     files = [name for name in arguments.slices if name != CLUSTER]
     for one in texts(files):
         if isinstance(one, UnreadableFile):
-            raise Unusable(f"--slices: {one}")
+            raise UnusableInput(f"--slices: {one}")
         source = engine.read(*one)
         if source.failure:
-            raise Unusable(f"--slices: {source.failure}")
+            raise UnusableInput(f"--slices: {source.failure}")
         found = [tree for text in source.documents for tree in objects(source.name, text)]
         slices = [one.tree for one in found if one.kind == "ResourceSlice"]
         if not slices:
-            raise Unusable(f"--slices: {source.name}: no ResourceSlice in it")
+            raise UnusableInput(f"--slices: {source.name}: no ResourceSlice in it")
         yield from slices
 
 
@@ -354,7 +354,7 @@ def _cluster_objects(arguments: Arguments) -> Iterator[Object]:
     try:
         from dragoman.cli.clusterobjects import read_cluster  # noqa: PLC0415 — the client is heavy
     except ImportError:
-        raise Unusable(
+        raise UnusableInput(
             "this archive cannot ask a cluster: install dragoman (https://dragoman.dev/install)"
         ) from None
 
@@ -362,6 +362,6 @@ def _cluster_objects(arguments: Arguments) -> Iterator[Object]:
     try:
         found = read_cluster(arguments.kubeconfig, arguments.context, everything=everything)
     except click.ClickException as error:
-        raise Unusable(f"the cluster: {error.message}") from error
+        raise UnusableInput(f"the cluster: {error.message}") from error
     for tree in found:
         yield Object(CLUSTER, ManifestDocument(tree, "", 0, 0), (), tree)

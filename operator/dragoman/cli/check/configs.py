@@ -17,7 +17,7 @@ from dragoman.linting.manifests.documents import steps_of
 from dragoman.linting.manifests.manifestobjects import Object, mapping, reach, sequence, text
 
 if TYPE_CHECKING:
-    from dragoman.cli.check.schemas import Schemas
+    from dragoman.cli.check.schemas import NamedSchemas
 
 _FORMER: Final = "catalogue"
 """The former spelling, which is accepted as well."""
@@ -53,10 +53,10 @@ class ConfigChecker:
             self._schemas.require_own()
 
     @cached_property
-    def _schemas(self) -> Schemas:
-        from dragoman.cli.check.schemas import Schemas  # noqa: PLC0415 — only with configs
+    def _schemas(self) -> NamedSchemas:
+        from dragoman.cli.check.schemas import NamedSchemas  # noqa: PLC0415 — only with configs
 
-        return Schemas(self._sources, self._variables)
+        return NamedSchemas(self._sources, self._variables)
 
     def __call__(self, obj: Object) -> Iterator[Problem]:
         """Yield what is wrong with the driver configs of an object, or with a schema."""

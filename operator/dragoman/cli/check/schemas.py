@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dragoman.cli.check.settings import CATALOG, KIND
 from dragoman.cli.manifests import texts
-from dragoman.cli.unusable import Unusable
+from dragoman.cli.unusable import UnusableInput
 from dragoman.driverconfigs import catalog
 from dragoman.driverconfigs.compile.registry import Registry, register
 from dragoman.driverconfigs.objects.driverconfigschema import (
@@ -34,7 +34,7 @@ Kind = tuple[str, str]
 """apiVersion and kind of parameters."""
 
 
-class Schemas:
+class NamedSchemas:
     """The schemas that were named.
 
     Args:
@@ -48,7 +48,7 @@ class Schemas:
         self._registries: dict[frozenset[str], tuple[frozenset[Kind], Registry]] = {}
 
     def require_own(self) -> None:
-        """Read and compile what the user names; raise Unusable where that fails."""
+        """Read and compile what the user names; raise UnusableInput where that fails."""
         self.registry(frozenset(one.driver for one in self._own()), frozenset())
 
     def of_configs(self, registry: Registry, kind: str, tree: Any) -> Iterator[Violation]:
@@ -98,7 +98,7 @@ class Schemas:
             installed = register(_narrowed(one, kinds) if self._sources == (CATALOG,) else one)
             if installed.compilation.errors:
                 listed = "\n".join(f"  {error}" for error in installed.compilation.errors)
-                raise Unusable(f"{KIND} {one.name} does not compile:\n{listed}")
+                raise UnusableInput(f"{KIND} {one.name} does not compile:\n{listed}")
             registry = registry.with_object(installed)
         return registry
 
@@ -150,11 +150,11 @@ class Schemas:
             return [parse(release)]
         documents = [tree for tree in _trees(source) if mapping(tree).get("kind") == KIND]
         if not documents:
-            raise Unusable(f"{source}: no {KIND} in it")
+            raise UnusableInput(f"{source}: no {KIND} in it")
         for document in documents:
             if malformed := validate_object(self._definition, document):
                 listed = "\n".join(f"  {complaint}" for complaint in malformed)
-                raise Unusable(f"{source}: malformed {KIND}:\n{listed}")
+                raise UnusableInput(f"{source}: malformed {KIND}:\n{listed}")
         return [parse(document) for document in documents]
 
 
@@ -173,21 +173,21 @@ def _narrowed(parsed: DriverConfigSchema, kinds: frozenset[Kind]) -> DriverConfi
 def _trees(source: str) -> Iterator[Any]:
     for one in texts([source]):
         if isinstance(one, UnreadableFile):
-            raise Unusable(str(one))
+            raise UnusableInput(str(one))
         name, content = one
         try:
             for document in read(content):
                 items = mapping(document.tree).get("items")
                 yield from items if isinstance(items, list) else [document.tree]
         except UnreadableError as error:
-            raise Unusable(f"{name}:{error.line}:{error.column}: {error}") from None
+            raise UnusableInput(f"{name}:{error.line}:{error.column}: {error}") from None
 
 
 def set_variable(parsed: dict[str, DriverConfigSchema], setting: str) -> None:
     """Set a variable of a schema, in place.
 
     Raises:
-        Unusable: no such variable, or a value of another type; the words name those there are.
+        UnusableInput: no such variable, or a value of another type; the words name those there are.
     """
     name, _, rest = setting.partition(":")
     variable, equals, value = rest.partition("=")
@@ -197,7 +197,7 @@ def set_variable(parsed: dict[str, DriverConfigSchema], setting: str) -> None:
         listed = ", ".join(
             sorted(f"{s.name}:{v.name}" for s in parsed.values() for v in s.variables)
         )
-        raise Unusable(f"--variable {setting}: must be SCHEMA:NAME=VALUE with one of {listed}")
+        raise UnusableInput(f"--variable {setting}: must be SCHEMA:NAME=VALUE with one of {listed}")
     kind = known[variable].type
     known[variable] = Variable(variable, kind, _value(setting, kind, value))
     parsed[name] = replace(schema, variables=tuple(known.values()))
@@ -210,6 +210,6 @@ def _value(setting: str, kind: str, content: str) -> bool | int | str:
         value = None
     if type(value) is not VARIABLE_TYPES[kind]:
         variable = setting.partition("=")[0]
-        raise Unusable(f"--variable {variable}: {content} is no value of type {kind}")
+        raise UnusableInput(f"--variable {variable}: {content} is no value of type {kind}")
     result: bool | int | str = value
     return result

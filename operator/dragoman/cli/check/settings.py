@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman.cli.manifests import read_text
-from dragoman.cli.unusable import Unusable
+from dragoman.cli.unusable import UnusableInput
 from dragoman.linting.findings.finding import SEVERITIES, UnreadableFile
 from dragoman.linting.manifests.documents import UnreadableError, read
 from dragoman.linting.rules.table import RULES
@@ -61,18 +61,18 @@ def load_settings(path: Path) -> CheckSettings:
     """Read a settings file.
 
     Raises:
-        Unusable: it cannot be read, or says something unknown; the words name file and field.
+        UnusableInput: it cannot be read, or says something unknown; the words name file and field.
     """
     content = read_text(str(path))
     if isinstance(content, UnreadableFile):
-        raise Unusable(str(content))
+        raise UnusableInput(str(content))
     try:
         documents = list(read(content[1]))
     except UnreadableError as error:
-        raise Unusable(f"{path}:{error.line}:{error.column}: {error}") from None
+        raise UnusableInput(f"{path}:{error.line}:{error.column}: {error}") from None
     tree = documents[0].tree if documents else {}
     if len(documents) > 1 or not isinstance(tree, dict):
-        raise Unusable(f"{path}: must hold one mapping")
+        raise UnusableInput(f"{path}: must hold one mapping")
     return _parsed(path, tree)
 
 
@@ -82,14 +82,14 @@ def _parsed(path: Path, tree: dict[str, Any]) -> CheckSettings:
         if name not in known:
             guess = closest(name, known)
             hint = f'; did you mean "{guess}"?' if guess else f"; known: {', '.join(known)}"
-            raise Unusable(f"{path}: unknown field {name}{hint}")
+            raise UnusableInput(f"{path}: unknown field {name}{hint}")
     lists = {name: _strings(path, name, tree.get(name)) for name in _LISTS}
     for name in ("strict", "complete"):
         if not isinstance(tree.get(name, False), bool):
-            raise Unusable(f"{path}: {name} must be true or false")
+            raise UnusableInput(f"{path}: {name} must be true or false")
     rules = tree.get("rules") or {}
     if not isinstance(rules, dict):
-        raise Unusable(f"{path}: rules must map rules to severities")
+        raise UnusableInput(f"{path}: rules must map rules to severities")
     return CheckSettings(
         kubernetes=str(tree.get("kubernetes") or ""),
         target=str(tree.get("target") or ""),
@@ -107,7 +107,7 @@ def _parsed(path: Path, tree: dict[str, Any]) -> CheckSettings:
 def _strings(path: Path, name: str, value: Any) -> tuple[str, ...]:
     values = [] if value is None else value
     if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
-        raise Unusable(f"{path}: {name} must be a list of strings")
+        raise UnusableInput(f"{path}: {name} must be a list of strings")
     return tuple(values)
 
 
@@ -115,7 +115,7 @@ def severities(settings: Any, where: str) -> dict[str, str]:
     """Read `rule=severity` settings.
 
     Raises:
-        Unusable: an unknown rule or severity.
+        UnusableInput: an unknown rule or severity.
     """
     found: dict[str, str] = {}
     for setting in settings:
@@ -123,8 +123,8 @@ def severities(settings: Any, where: str) -> dict[str, str]:
         if rule not in RULES:
             guess = closest(rule, RULES)
             hint = f'did you mean "{guess}"?' if guess else f"known: {', '.join(RULES)}"
-            raise Unusable(f"{where}: unknown rule {rule}; {hint}")
+            raise UnusableInput(f"{where}: unknown rule {rule}; {hint}")
         if severity not in SEVERITIES:
-            raise Unusable(f"{where}: {rule} must be one of {', '.join(SEVERITIES)}")
+            raise UnusableInput(f"{where}: {rule} must be one of {', '.join(SEVERITIES)}")
         found[rule] = severity
     return found

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 import click
 
 from dragoman.cli.completing import offered
-from dragoman.cli.dra.jsonpath import PathError, path, printed, template
+from dragoman.cli.dra.jsonpath import JSONPathError, path, printed, template
 from dragoman.cli.dra.reports import Report
 from dragoman.cli.dra.tables import Table
 
@@ -57,7 +57,7 @@ class Output(str):  # noqa: SLOT000 — one for each command
     column_names: tuple[str, ...] = ()
 
     def __new__(cls, text: str = "table", *, sort_by: str = "", headers: bool = True) -> Self:
-        """Read what was given; raise PathError for a template that cannot be read."""
+        """Read what was given; raise JSONPathError for a template that cannot be read."""
         made = super().__new__(cls, text)
         made.sort_by, made.headers = sort_by, headers
         form, _, given = text.partition("=")
@@ -66,7 +66,7 @@ class Output(str):  # noqa: SLOT000 — one for each command
         elif form == "custom-columns":
             pairs = [one.partition(":") for one in given.split(",")]
             if not all(header and field for header, _, field in pairs):
-                raise PathError("custom-columns: expected HEADER:FIELD[,HEADER:FIELD…]")
+                raise JSONPathError("custom-columns: expected HEADER:FIELD[,HEADER:FIELD…]")
             made.column_names = tuple(header for header, _, _ in pairs)
             fields = [path(field) for _, _, field in pairs]
             made.columns = lambda item: tuple(
@@ -103,7 +103,7 @@ class OutputType(click.ParamType[Output]):
             self.fail(f"expected one of {', '.join(FORMS)}, found {value!r}", param, ctx)
         try:
             return Output(value)
-        except PathError as error:
+        except JSONPathError as error:
             self.fail(str(error), param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:  # noqa: ARG002 — click's signature
@@ -148,7 +148,7 @@ def sorted_report(report: Report, field: str) -> Report:
     try:
         # kubectl's users sort objects by `.metadata.name`; rows have the name itself.
         value = path(_METADATA.sub(r"\1", field))
-    except PathError as error:
+    except JSONPathError as error:
         raise click.UsageError(f"--sort-by: {error}") from None
     found = list(report.document[listed[0]])
     keys = [_key(value(one)) for one in found]

@@ -30,12 +30,12 @@ _BY: Final[dict[str, Callable[[Any, Any], bool]]] = {
 }
 
 
-class PathError(ValueError):
+class JSONPathError(ValueError):
     """A template that is no JSONPath; the message says where."""
 
 
 def path(text: str) -> Callable[[Any], list[Any]]:
-    """Compile one path, such as `.classes[*].name` or `{.name}`; raise PathError."""
+    """Compile one path, such as `.classes[*].name` or `{.name}`; raise JSONPathError."""
     inner = text.strip().removeprefix("{").removesuffix("}").strip().lstrip("$@")
     if inner and inner[0] not in ".[":
         inner = f".{inner}"
@@ -46,7 +46,7 @@ def path(text: str) -> Callable[[Any], list[Any]]:
         if found is None:
             if inner[at:] == ".":
                 break
-            raise PathError(f"JSONPath {text!r}: cannot be read from {inner[at:]!r} on")
+            raise JSONPathError(f"JSONPath {text!r}: cannot be read from {inner[at:]!r} on")
         steps.append(_step(found))
         at = found.end()
 
@@ -60,11 +60,11 @@ def path(text: str) -> Callable[[Any], list[Any]]:
 
 
 def template(text: str) -> Callable[[Any], str]:
-    """Compile a template of `{…}` and literal text; raise PathError."""
+    """Compile a template of `{…}` and literal text; raise JSONPathError."""
     tokens = re.findall(r"\{(?:[^{}\"']|\"(?:\\.|[^\"])*\"|'(?:\\.|[^'])*')*\}|[^{}]+|[{}]", text)
     parts, rest = _parts(iter(tokens), within=False)
     if rest:
-        raise PathError(f"JSONPath {text!r}: {{end}} without {{range}}")
+        raise JSONPathError(f"JSONPath {text!r}: {{end}} without {{range}}")
     return lambda root: "".join(part(root) for part in parts)
 
 
@@ -76,7 +76,7 @@ def _parts(tokens: Iterator[str], *, within: bool) -> tuple[list[Part], bool]:
     for token in tokens:
         inner = token[1:-1].strip() if token.startswith("{") and token.endswith("}") else None
         if token in ("{", "}"):
-            raise PathError("JSONPath: unclosed action, or a brace too many")
+            raise JSONPathError("JSONPath: unclosed action, or a brace too many")
         if inner is None:
             parts.append(_literal(token))
         elif inner == "end":
@@ -93,7 +93,7 @@ def _parts(tokens: Iterator[str], *, within: bool) -> tuple[list[Part], bool]:
     else:
         if not within:
             return parts, False
-    raise PathError("JSONPath: {range} without {end}")
+    raise JSONPathError("JSONPath: {range} without {end}")
 
 
 def _literal(text: str) -> Part:
@@ -117,7 +117,7 @@ def _unquoted(text: str) -> str:
     try:
         return str(json.loads(f'"{text[1:-1]}"'))
     except ValueError:
-        raise PathError(f"JSONPath: {text} is no text") from None
+        raise JSONPathError(f"JSONPath: {text} is no text") from None
 
 
 def _step(found: re.Match[str]) -> Step:
@@ -158,7 +158,7 @@ def _deep(value: Any, name: str) -> Iterator[Any]:
 def _filter(text: str) -> Step:
     found = _COMPARED.match(text)
     if found is None:
-        raise PathError(f'JSONPath: filter {text!r}: expected a form such as @.name=="x"')
+        raise JSONPathError(f'JSONPath: filter {text!r}: expected a form such as @.name=="x"')
     left = path(found["left"] or ".")
     if not found["by"]:
         return lambda values, _: [x for one in values for x in _children(one) if left(x)]
@@ -167,7 +167,7 @@ def _filter(text: str) -> Step:
     try:
         right = _unquoted(raw) if raw[:1] in ("'", '"') else json.loads(raw)
     except ValueError:
-        raise PathError(f"JSONPath: filter {text!r}: {raw!r} is no value") from None
+        raise JSONPathError(f"JSONPath: filter {text!r}: {raw!r} is no value") from None
 
     def meets(value: Any) -> bool:
         try:

@@ -10,11 +10,11 @@ from dragoman.cli.dra.output import Exit
 from dragoman.inventory.ages import age
 from dragoman.inventory.facts.world import World
 from dragoman.inventory.inventory import Inventory
-from dragoman.inventory.pools.pools import Pool, PoolState
+from dragoman.inventory.pools.pools import InventoryPool, PoolState
 
 if TYPE_CHECKING:
     from dragoman.cli.dra.cluster.source import Source
-    from dragoman.diagnosis.files import Planned
+    from dragoman.diagnosis.files import PlannedCluster
 
 SHOWN: Final = 20
 """Notes of one kind that are written out."""
@@ -32,7 +32,7 @@ def common(world: World) -> Iterator[str]:
     )
 
 
-def unknown_labels(source: Source, planned: Planned) -> Iterator[str]:
+def unknown_labels(source: Source, planned: PlannedCluster) -> Iterator[str]:
     """Yield labels of nodes that a snapshot may have left out."""
     listed = ", ".join(planned.unknown_labels) if source.snapshot else ""
     if listed:
@@ -57,7 +57,7 @@ def failures(inventory: Inventory) -> Iterator[str]:
         yield f"DeviceClass {name}: {failure}"
 
 
-def pool_text(pool: Pool, now: str) -> str:
+def pool_text(pool: InventoryPool, now: str) -> str:
     """Say what is wrong with a pool."""
     if pool.state is PoolState.INVALID:
         return f"pool {pool.id} is invalid ({pool.reason})"
@@ -88,7 +88,7 @@ def header(world: World) -> dict[str, Any]:
     }
 
 
-def pool_document(pool: Pool) -> dict[str, Any]:
+def pool_document(pool: InventoryPool) -> dict[str, Any]:
     """Return a pool for programs."""
     return {
         "driver": pool.id.driver,

@@ -118,7 +118,7 @@ def _notes(notes: Sequence[str]) -> Iterator[Cell]:
         yield Cell(f"! {note}", "yellow")
 
 
-class Progress:
+class ProgressLine:
     """What long work has done so far: one line on standard error where that is a terminal.
 
     Work that takes less than `PATIENCE` seconds shows nothing.

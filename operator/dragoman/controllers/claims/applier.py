@@ -16,7 +16,7 @@ from dragoman.claims import (
     RemoveFinalizer,
     UpdateReservedFor,
 )
-from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.claims.enqueue import EventHandlers, ObjectKey
 from dragoman.controllers.claims.gather import IDLE, age
 from dragoman.kube.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, find
@@ -59,7 +59,7 @@ class ClaimApplier:
         may_write: Whether this process leads; checked before every write.
     """
 
-    cluster: Cluster
+    cluster: ClusterStores
     handlers: EventHandlers
     may_write: Callable[[], bool]
     _admin_access_kept: float = float("-inf")

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from dragoman.claims.mode import Activity
-from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.claims.applier import ClaimApplier
 from dragoman.controllers.claims.enqueue import LANES, EventHandlers, ObjectKey, lane
 from dragoman.controllers.claims.events import ClaimEvents
@@ -41,7 +41,7 @@ class ClaimController:
 
     def __init__(  # noqa: PLR0913 — its start names each part
         self,
-        cluster: Cluster,
+        cluster: ClusterStores,
         recorder: EventRecorder,
         mode: ClaimMode,
         *,

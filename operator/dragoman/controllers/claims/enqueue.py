@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.cluster import ClusterStores
 from dragoman.cluster.state import ClusterState
 from dragoman.controllers.claims.othercontroller import OtherController
 from dragoman.kube.informer import Informer
@@ -47,7 +47,7 @@ class EventHandlers:
     _by: ObjectKey | None = None
     """The key whose worker wrote what is being stored, and plans again anyway."""
 
-    def observe(self, cluster: Cluster) -> None:
+    def observe(self, cluster: ClusterStores) -> None:
         """Receive each change of a cluster."""
         cluster.pods.observers.append(self._pod_changed)
         cluster.claims.observers.append(self._claim_changed)

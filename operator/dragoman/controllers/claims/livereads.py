@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.claims import WATCH_LAG, Found, LiveRead
-from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
@@ -52,7 +52,7 @@ class LiveReader:
         cluster: Has the informers of what is read.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterStores) -> None:
         self._informers: dict[str, Informer[Any] | None] = {
             "pods": cluster.pods,
             "resourceclaims": cluster.claims,

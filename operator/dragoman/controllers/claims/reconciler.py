@@ -15,7 +15,7 @@ from dragoman.claims import (
     UpdateReservedFor,
 )
 from dragoman.claims.mode import Mode
-from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.claims.applier import ActionOutcome, ClaimApplier
 from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.controllers.claims.events import ClaimEvents
@@ -53,7 +53,7 @@ class ClaimReconciler:
 
     def __init__(  # noqa: PLR0913 — one argument per collaborator
         self,
-        cluster: Cluster,
+        cluster: ClusterStores,
         queue: WorkQueue[ObjectKey],
         *,
         mode: ClaimMode,

@@ -10,7 +10,7 @@ from dragoman import metrics
 from dragoman.claims import ClaimPlan, ClaimReason
 from dragoman.claims.heartbeat import LEASE_DURATION, Alive, Heartbeat
 from dragoman.claims.saferelease import MARGIN, Left, SafeRelease
-from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.claims.enqueue import EventHandlers, ObjectKey
 from dragoman.kube.client import find, items
 from dragoman.kube.errors import ApiError
@@ -71,7 +71,7 @@ class SafeReleaser:
         left: Consumers that are waited for, by key of their claim.
     """
 
-    cluster: Cluster
+    cluster: ClusterStores
     handlers: EventHandlers
     report: Callable[[Claim, str], None]
     options: SafeReleaseOptions

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from dragoman import metrics
-from dragoman.cluster.cluster import Cluster
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.cluster import ClusterStores
+from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.evictions.applier import EvictionApplier
 from dragoman.controllers.evictions.enqueue import (
     ALL_CLAIMS,
@@ -53,7 +53,7 @@ class EvictionController:
 
     def __init__(  # noqa: PLR0913 — its start names each part
         self,
-        cluster: Cluster,
+        cluster: ClusterStores,
         recorder: EventRecorder,
         *,
         assist: bool = False,
@@ -62,7 +62,7 @@ class EvictionController:
         resync: float = 600.0,
     ) -> None:
         cluster.state.index_devices()
-        devices = cluster.part(Devices)
+        devices = cluster.part(DeviceStores)
         self.state = EvictionState(cluster.state)
         self.queue: WorkQueue[EvictionKey] = WorkQueue(
             "evictions", lane, namespace=lambda key: key.namespace, share=max(1, workers // 2)

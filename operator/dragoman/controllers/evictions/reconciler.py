@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from dragoman import metrics
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.evictions.applier import EvictionApplier, EvictionOutcome
 from dragoman.controllers.evictions.enqueue import EvictionKey, EvictionObserver, rule_key
 from dragoman.controllers.evictions.faults import FaultReporter
@@ -43,7 +43,7 @@ class EvictionReconciler:
         state: EvictionState,
         queue: WorkQueue[EvictionKey],
         observer: EvictionObserver,
-        devices: Devices,
+        devices: DeviceStores,
         *,
         applier: EvictionApplier,
         faults: FaultReporter,

@@ -1,6 +1,6 @@
 """The start of the eviction controller."""
 
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.evictions.controller import EvictionController
 from dragoman.controllers.process import Process, Run
 from dragoman.logs import logger
@@ -19,7 +19,7 @@ async def start(process: Process) -> Run:
         workers=settings.workers,
         resync=settings.resync,
     )
-    cluster.part(Devices).require(cluster.pods, cluster.claims)
+    cluster.part(DeviceStores).require(cluster.pods, cluster.claims)
     process.busy.append(evictions.queue.longest_running)
     process.manager.ready_checks.append(evictions.unready)
     log.info("Evicting pods from tainted devices", mode=settings.evictions)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dragoman.allocation import Profile
-from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.explain.collector import DeviceCollector
 from dragoman.controllers.explain.engine import Engine
 from dragoman.controllers.explain.state import DeviceState
@@ -93,7 +93,7 @@ class ExplainController:
 
     def __init__(  # noqa: PLR0913 — the composition root names each part
         self,
-        cluster: Cluster,
+        cluster: ClusterStores,
         profile: Profile,
         kubernetes: str,
         recorder: EventRecorder | None,

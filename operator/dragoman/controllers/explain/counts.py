@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dragoman.allocation import DeviceID
-from dragoman.inventory.inventory import Device, Inventory, State
+from dragoman.inventory.inventory import DeviceState, Inventory, InventoryDevice
 from dragoman.inventory.pools.pools import PoolState
 from dragoman.inventory.usage.summary import class_of, tally
 
-_COUNTED = tuple(state for state in State if state is not State.LOST)
+_COUNTED = tuple(state for state in DeviceState if state is not DeviceState.LOST)
 UUIDS = ("uuid", "UUID")
 """Attributes by which exporters such as DCGM's name a device."""
 
@@ -59,8 +59,8 @@ def count(inventory: Inventory) -> DeviceCounts:
     return DeviceCounts(dict(devices), dict(pools), tuple(_infos(inventory)))
 
 
-def _by_driver(devices: Iterable[Device]) -> dict[str, list[Device]]:
-    found: defaultdict[str, list[Device]] = defaultdict(list)
+def _by_driver(devices: Iterable[InventoryDevice]) -> dict[str, list[InventoryDevice]]:
+    found: defaultdict[str, list[InventoryDevice]] = defaultdict(list)
     for device in devices:
         found[device.id.driver].append(device)
     return found
@@ -70,9 +70,9 @@ def _lost(inventory: Inventory) -> Counter[tuple[str, str, str]]:
     """Count lost devices by the class that the claim asked for."""
     found: Counter[tuple[str, str, str]] = Counter()
     for device in inventory.devices.values():
-        if device.state is State.LOST:
+        if device.state is DeviceState.LOST:
             names = {class_of(one) for one in device.owned}
-            found.update((device.id.driver, name, str(State.LOST)) for name in names)
+            found.update((device.id.driver, name, str(DeviceState.LOST)) for name in names)
     return found
 
 
@@ -89,7 +89,7 @@ def _infos(inventory: Inventory) -> Iterator[DeviceInfo]:
             yield DeviceInfo(device.id, namespace, pod, uuid)
 
 
-def _uuid(device: Device) -> str:
+def _uuid(device: InventoryDevice) -> str:
     attributes = device.content.attributes if device.content else {}
     for name in UUIDS:
         found = attributes.get(name) or attributes.get(f"{device.id.driver}/{name}") or {}

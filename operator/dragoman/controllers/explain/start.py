@@ -1,6 +1,6 @@
 """The start of the explain controller."""
 
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.explain.controller import ExplainController, profile_of
 from dragoman.controllers.process import Process, Run
 from dragoman.kube.discovery import discover_devices, retried
@@ -15,7 +15,7 @@ async def start(process: Process) -> Run:
     served = await retried(
         "Cannot look for devices", discover_devices, process.client, cluster.served
     )
-    devices = cluster.part(Devices)
+    devices = cluster.part(DeviceStores)
     await devices.require_content()
     explain = ExplainController(
         cluster,

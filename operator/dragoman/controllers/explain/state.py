@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import dragoman.allocation as api
-from dragoman.cluster.cluster import Cluster
-from dragoman.cluster.devices import Devices, Stored
+from dragoman.cluster.cluster import ClusterStores
+from dragoman.cluster.devices import DeviceStores, Stored
 from dragoman.inventory.facts.parser import node_fact, pod_fact
 from dragoman.inventory.facts.world import NodeFact, PodFact, World
 from dragoman.inventory.snapshots.documents import reduced
@@ -44,7 +44,7 @@ class DeviceState:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterStores,
         kubernetes: str = "",
         *,
         clock: Callable[[], float] = time.monotonic,
@@ -52,7 +52,7 @@ class DeviceState:
         self.pods: dict[tuple[str, str], PodFact] = {}
         self.version = 0
         self._cluster = cluster
-        self._devices = devices = cluster.part(Devices)
+        self._devices = devices = cluster.part(DeviceStores)
         self._kubernetes = kubernetes
         self._clock = clock
         self._world: tuple[int, float, World] | None = None

@@ -1,6 +1,6 @@
 """The start of the DeviceMaintenance controller."""
 
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.devices import DeviceStores
 from dragoman.cluster.published import Published
 from dragoman.controllers.maintenance.controller import MaintenanceController
 from dragoman.controllers.maintenance.view import SharedView
@@ -19,7 +19,7 @@ async def start(process: Process) -> Run:
         namespace=process.settings.namespace,
         resync=process.settings.resync,
     )
-    cluster.part(Devices).require(cluster.pods, cluster.claims)
+    cluster.part(DeviceStores).require(cluster.pods, cluster.claims)
     process.manager.watch(maintenance.objects.informer)
     process.manager.on_leading.append(maintenance.enqueue_all)
     return maintenance.run

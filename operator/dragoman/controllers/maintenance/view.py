@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
-from dragoman.cluster.cluster import Cluster, uses_claims
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.cluster import ClusterStores, uses_claims
+from dragoman.cluster.devices import DeviceStores
 from dragoman.cluster.state import holds_of
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.inventory.snapshots.documents import reduced
@@ -237,10 +237,10 @@ class SharedView(MaintenanceView):
         cluster: What they store.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterStores) -> None:
         cluster.state.index_devices()
         super().__init__(cluster.claims, cluster.pods)
-        self._devices = cluster.part(Devices)
+        self._devices = cluster.part(DeviceStores)
         self._devices.rules.observe(self._rule_changed)
 
     async def rules(self, served: Resource | None) -> tuple[Hold, ...]:

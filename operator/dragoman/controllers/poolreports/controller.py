@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dragoman.allocation.features import Profile
-from dragoman.cluster.cluster import Cluster
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.cluster import ClusterStores
+from dragoman.cluster.devices import DeviceStores
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.inventory.poolstatus.reports import pool_inventory, report, report_name
 from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, find, items
@@ -41,7 +41,7 @@ class PoolReports:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterStores,
         *,
         holders: bool,
         profile: Profile,
@@ -49,7 +49,7 @@ class PoolReports:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = cluster.client
-        self._devices = devices = cluster.part(Devices)
+        self._devices = devices = cluster.part(DeviceStores)
         self._stored = cluster.claims.store
         self._holders = holders
         self._profile = profile

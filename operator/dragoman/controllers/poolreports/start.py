@@ -1,6 +1,6 @@
 """The start of what writes DevicePoolReports."""
 
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.poolreports.controller import PoolReports
 from dragoman.controllers.process import Process, Run
 from dragoman.inventory.facts.profiles import observed_profile
@@ -12,7 +12,7 @@ log = logger("dragoman")
 async def start(process: Process) -> Run:
     """Let slices with their content, rules and claims be watched."""
     cluster, holders = process.cluster, process.settings.inventory_holders
-    devices = cluster.part(Devices)
+    devices = cluster.part(DeviceStores)
     await devices.require_content()
     devices.require(cluster.claims)
     profile, _ = observed_profile(await cluster.kubernetes(), rules=True)

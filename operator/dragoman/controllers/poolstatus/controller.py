@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from dragoman import metrics
-from dragoman.cluster.cluster import Cluster
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.cluster import ClusterStores
+from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.poolstatus.requests import PoolStatusAnswer, PoolStatusRequest, answer
 from dragoman.controllers.poolstatus.statuses import Computed, Statuses, StatusKey
 from dragoman.inventory.facts.stored import StoredSlice
@@ -57,7 +57,7 @@ class PoolStatusController:
 
     def __init__(  # noqa: PLR0913 — its start names each part
         self,
-        cluster: Cluster,
+        cluster: ClusterStores,
         resource: Resource,
         *,
         own: bool,
@@ -67,7 +67,7 @@ class PoolStatusController:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._client = cluster.client
-        self._devices = devices = cluster.part(Devices)
+        self._devices = devices = cluster.part(DeviceStores)
         self._own = own
         self._grace = grace
         self._statuses = Statuses(cluster, views=views, clock=clock)

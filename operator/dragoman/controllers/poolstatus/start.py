@@ -1,6 +1,6 @@
 """The start of the controller of ResourcePoolStatusRequests."""
 
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.poolstatus.controller import PoolStatusController
 from dragoman.controllers.process import Process, Run
 from dragoman.kube.discovery import has_pool_views, wait_optional
@@ -12,7 +12,7 @@ log = logger("dragoman")
 async def start(process: Process) -> Run:
     """Let slices with their content, rules, claims and requests be watched."""
     settings, cluster = process.settings, process.cluster
-    devices = cluster.part(Devices)
+    devices = cluster.part(DeviceStores)
     devices.require(cluster.claims)
     await devices.require_content()
     answers = PoolStatusController(

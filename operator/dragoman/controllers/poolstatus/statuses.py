@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from dragoman import metrics
-from dragoman.cluster.cluster import Cluster
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.cluster import ClusterStores
+from dragoman.cluster.devices import DeviceStores
 from dragoman.inventory.poolstatus.status import PoolFacts, pool_statuses
 from dragoman.inventory.poolstatus.views import Json
 from dragoman.kube.worker import in_daemon_thread
@@ -55,12 +55,12 @@ class Statuses:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterStores,
         *,
         views: bool,
         clock: Callable[[], float],
     ) -> None:
-        self._devices = cluster.part(Devices)
+        self._devices = cluster.part(DeviceStores)
         self._claims = cluster.claims.store
         self._views = views
         self._clock = clock

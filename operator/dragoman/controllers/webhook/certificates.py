@@ -26,7 +26,7 @@ from dragoman_webhooks.tls.authority import (
     write_secret,
 )
 from dragoman_webhooks.tls.files import serve, server_context
-from dragoman_webhooks.tls.rotation import Action, Facts, KeyPair, Keys, Lifetimes, plan
+from dragoman_webhooks.tls.rotation import Action, KeyPair, Keys, Lifetimes, RotationFacts, plan
 
 TICK = 0.5
 """Seconds between looks at the clock."""
@@ -141,7 +141,7 @@ class SelfSigned:
 
     def _plan(self) -> Action | None:
         return plan(
-            Facts(
+            RotationFacts(
                 keys=self._keys(),
                 published=_published(self._configuration),
                 hosts=self._hosts,

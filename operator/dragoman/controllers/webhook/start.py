@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from dragoman.cluster.cluster import Cluster
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.cluster import ClusterStores
+from dragoman.cluster.devices import DeviceStores
 from dragoman.cluster.published import ReviewedDevices
 from dragoman.controllers.driverconfigschemas.schemas import Schemas
 from dragoman.controllers.process import Process, Run
@@ -18,7 +18,7 @@ from dragoman.kube.discovery import NotServedError, Served, discover
 from dragoman.kube.errors import ApiError
 from dragoman.logs import logger
 from dragoman.settings import Address, WebhookSettings
-from dragoman_webhooks.server import Limits, WebhookServer
+from dragoman_webhooks.server import ServerLimits, WebhookServer
 from dragoman_webhooks.targets import Matches
 from dragoman_webhooks.tls.files import CertificateFiles, require_client_certificates
 from dragoman_webhooks.tls.rotation import Lifetimes
@@ -63,9 +63,11 @@ class ReviewedTargets:
         process = self._process
         cluster = process.stored
         if cluster is None:
-            cluster = Cluster(process.client, await _served(process.client), process.manager.watch)
+            cluster = ClusterStores(
+                process.client, await _served(process.client), process.manager.watch
+            )
             cluster.begin()
-        devices = cluster.part(Devices)
+        devices = cluster.part(DeviceStores)
         self._devices = ReviewedDevices(cluster)
         await devices.require_content()
         cluster.require(devices.slices)
@@ -78,7 +80,7 @@ class ReviewedTargets:
             tasks.create_task(self._devices.run())
             tasks.create_task(self._follow_version(devices))
 
-    async def _follow_version(self, devices: Devices) -> None:
+    async def _follow_version(self, devices: DeviceStores) -> None:
         """Watch slices in the version that an upgrade of the API server serves."""
         while True:
             await asyncio.sleep(LOOK_AGAIN)
@@ -126,7 +128,7 @@ class Webhook:
             lambda: schemas.registry,
             self.unready,
             tls=self._certificates.context,
-            limits=Limits(deadline=settings.deadline),
+            limits=ServerLimits(deadline=settings.deadline),
             count_devices=targets.count if targets else None,
         )
 

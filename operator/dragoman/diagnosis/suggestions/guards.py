@@ -13,8 +13,8 @@ from dragoman.diagnosis.answers import NodeAnswer
 from dragoman.diagnosis.suggestions.secondsearch import (
     BUDGET,
     Change,
-    Kind,
-    Search,
+    ChangeKind,
+    SecondSearches,
     Suggestion,
     with_requests,
 )
@@ -69,7 +69,7 @@ def guard(inventory: Inventory, reason: Reason) -> Guard | None:
 
 
 def guarding(
-    inventory: Inventory, search: Search, nodes: Iterable[NodeAnswer]
+    inventory: Inventory, search: SecondSearches, nodes: Iterable[NodeAnswer]
 ) -> Iterator[Suggestion]:
     """Yield guarded selectors with which the pod fits on a node and no node stops it."""
     tried: set[tuple[str, str]] = set()
@@ -83,7 +83,7 @@ def guarding(
                 tried.add((node.node, found.guarded))
                 if _all_pass(search, nodes, node.node, found):
                     yield Suggestion(
-                        Kind.GUARD_SELECTOR,
+                        ChangeKind.GUARD_SELECTOR,
                         node.node,
                         f"with the selector {found.guarded} ({node.node})",
                         {
@@ -95,7 +95,7 @@ def guarding(
                     )
 
 
-def _all_pass(search: Search, nodes: Iterable[NodeAnswer], node: str, found: Guard) -> bool:
+def _all_pass(search: SecondSearches, nodes: Iterable[NodeAnswer], node: str, found: Guard) -> bool:
     """Whether a node serves the pod with the guarded selector, and none stops it."""
     if not search.fits(node, _guarded(search, found)):
         return False
@@ -106,7 +106,7 @@ def _all_pass(search: Search, nodes: Iterable[NodeAnswer], node: str, found: Gua
         )
 
 
-def _guarded(search: Search, found: Guard) -> Change:
+def _guarded(search: SecondSearches, found: Guard) -> Change:
     def swapped(texts: tuple[str | None, ...]) -> tuple[str | None, ...]:
         return tuple(found.guarded if text == found.expression else text for text in texts)
 

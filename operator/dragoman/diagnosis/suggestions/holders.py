@@ -8,7 +8,12 @@ from typing import Final
 
 from dragoman.allocation import Code, Reason
 from dragoman.diagnosis.answers import NodeAnswer
-from dragoman.diagnosis.suggestions.secondsearch import Kind, Search, Suggestion, without
+from dragoman.diagnosis.suggestions.secondsearch import (
+    ChangeKind,
+    SecondSearches,
+    Suggestion,
+    without,
+)
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Inventory
 
@@ -18,7 +23,7 @@ _HELD: Final = frozenset(
 
 
 def holders(
-    inventory: Inventory, search: Search, nodes: Iterable[NodeAnswer], own: Collection[str]
+    inventory: Inventory, search: SecondSearches, nodes: Iterable[NodeAnswer], own: Collection[str]
 ) -> Iterator[Suggestion]:
     """Yield users after whose end the pod fits, of the nearest nodes first.
 
@@ -36,7 +41,7 @@ def holders(
                 verb = "ends" if len(users) == 1 else "end"
                 listed = " and ".join(users)
                 yield Suggestion(
-                    Kind.END_HOLDER,
+                    ChangeKind.END_HOLDER,
                     node.node,
                     f"when {listed} {verb} ({node.node})",
                     {"holders": list(users), "claims": list(claims)},

@@ -9,7 +9,12 @@ from dragoman.allocation import FatalError
 from dragoman.diagnosis.answers import Explanation, NodeAnswer
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import INSUFFICIENT, TOO_MANY, Load, placed, rejections
-from dragoman.diagnosis.suggestions.secondsearch import Kind, Search, Suggestion, without
+from dragoman.diagnosis.suggestions.secondsearch import (
+    ChangeKind,
+    SecondSearches,
+    Suggestion,
+    without,
+)
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
 
@@ -18,7 +23,7 @@ PODS: Final = 64
 
 
 def making_room(
-    inventory: Inventory, explanation: Explanation, search: Search
+    inventory: Inventory, explanation: Explanation, search: SecondSearches
 ) -> Iterator[Suggestion]:
     """Yield the pods after whose end the pod fits on a node that has too little room for it."""
     nodes = [one for one in explanation.nodes if _lacks_room(one)]
@@ -38,7 +43,7 @@ def making_room(
             claims = tuple(_ending_with(inventory, pod)) if enough else ()
             if enough and search.fits(one.node, without(search, claims)):
                 yield Suggestion(
-                    Kind.END_HOLDER,
+                    ChangeKind.END_HOLDER,
                     one.node,
                     f"when {pod.key} ends ({one.node})",
                     {"holders": [pod.key], "claims": list(claims)},

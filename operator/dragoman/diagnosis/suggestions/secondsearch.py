@@ -17,7 +17,7 @@ BUDGET: Final = 20_000
 """Steps of each."""
 
 
-class Kind(StrEnum):
+class ChangeKind(StrEnum):
     """Changes; names are part of the JSON output."""
 
     END_HOLDER = "EndHolder"
@@ -38,7 +38,7 @@ class Suggestion:
         details: What exactly; JSON types only.
     """
 
-    kind: Kind
+    kind: ChangeKind
     node: str
     text: str
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -48,7 +48,7 @@ Change = Callable[[], AbstractContextManager[tuple[Claim, ...]]]
 
 
 @dataclass(slots=True)
-class Search:
+class SecondSearches:
     """Second searches, as many as may be made.
 
     Attributes:
@@ -71,7 +71,7 @@ class Search:
             return isinstance(outcome, Allocated)
 
 
-def without(search: Search, claims: Iterable[str]) -> Change:
+def without(search: SecondSearches, claims: Iterable[str]) -> Change:
     """Return the change after which claims, by `namespace/name`, hold nothing."""
 
     @contextmanager

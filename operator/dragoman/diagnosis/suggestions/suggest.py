@@ -18,13 +18,13 @@ from dragoman.diagnosis.suggestions.nodespace import making_room
 from dragoman.diagnosis.suggestions.secondsearch import (
     SEARCHES,
     Change,
-    Kind,
-    Search,
+    ChangeKind,
+    SecondSearches,
     Suggestion,
     with_requests,
     without,
 )
-from dragoman.diagnosis.suggestions.together import Step, together
+from dragoman.diagnosis.suggestions.together import ChangeStep, together
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.model.deviceid import DeviceID
@@ -61,11 +61,11 @@ def _suggestions(
 ) -> tuple[Suggestion, ...]:
     claims = explanation.subject.claims
     if explanation.fatals:
-        return tuple(_in_time(guarding(inventory, Search(cluster, claims), nodes)))
+        return tuple(_in_time(guarding(inventory, SecondSearches(cluster, claims), nodes)))
     if explanation.subject.stopped:
         return ()
     # Holders are many: searches for other changes come first, or nothing would be left for them.
-    search = Search(cluster, claims, left=FEW)
+    search = SecondSearches(cluster, claims, left=FEW)
     tolerations = _in_time(_tolerations(search, nodes))
     search.left += FEW
     pools = _in_time(_pools(inventory, search, nodes))
@@ -93,7 +93,7 @@ def _in_time(found: Iterable[Suggestion]) -> list[Suggestion]:
 
 
 def _several(
-    inventory: Inventory, search: Search, nodes: Iterable[NodeAnswer], own: Collection[str]
+    inventory: Inventory, search: SecondSearches, nodes: Iterable[NodeAnswer], own: Collection[str]
 ) -> Iterator[Suggestion]:
     parts = held_parts(inventory)
     for node in nodes:
@@ -105,18 +105,22 @@ def _several(
 
 def _ends(
     inventory: Inventory,
-    search: Search,
+    search: SecondSearches,
     node: NodeAnswer,
     shared: Collection[str],
     own: Collection[str],
-) -> Iterator[Step]:
+) -> Iterator[ChangeStep]:
     for users, claims in ending(inventory, node, shared, own):
         held = (one.id for name in claims for one in inventory.world.claims[name].devices)
-        yield Step(
+        yield ChangeStep(
             without(search, claims),
             end=users,
             frees=sum(_is_local(inventory, one, node.node) for one in held),
-            details={"kind": str(Kind.END_HOLDER), "holders": list(users), "claims": list(claims)},
+            details={
+                "kind": str(ChangeKind.END_HOLDER),
+                "holders": list(users),
+                "claims": list(claims),
+            },
         )
 
 
@@ -125,22 +129,22 @@ def _is_local(inventory: Inventory, key: DeviceID, node: str) -> bool:
     return device is not None and device.node in {node, ""}
 
 
-def _steps(inventory: Inventory, search: Search, node: NodeAnswer) -> Iterator[Step]:
+def _steps(inventory: Inventory, search: SecondSearches, node: NodeAnswer) -> Iterator[ChangeStep]:
     """Yield the changes of a node that end no holder."""
     for (key, effect), requests in _taints(node).items():
         toleration = Toleration(key=key, operator="Exists", effect=effect)
-        yield Step(
+        yield ChangeStep(
             _tolerating(search, requests, toleration),
             text=f"with a toleration for {key} (degraded devices)",
-            details={"kind": str(Kind.ADD_TOLERATION), **_toleration(key, effect, requests)},
+            details={"kind": str(ChangeKind.ADD_TOLERATION), **_toleration(key, effect, requests)},
         )
     for reason in node.others:
         if reason.code is Code.POOL_INCOMPLETE and reason.pool is not None:
-            yield Step(
+            yield ChangeStep(
                 _completed(inventory, search, reason.pool),
                 text=f"when pool {reason.pool} is complete",
                 details={
-                    "kind": str(Kind.COMPLETE_POOL),
+                    "kind": str(ChangeKind.COMPLETE_POOL),
                     "driver": reason.pool.driver,
                     "pool": reason.pool.pool,
                 },
@@ -150,13 +154,13 @@ def _steps(inventory: Inventory, search: Search, node: NodeAnswer) -> Iterator[S
 # A toleration -------------------------------------------------------------------------------------
 
 
-def _tolerations(search: Search, nodes: Iterable[NodeAnswer]) -> Iterator[Suggestion]:
+def _tolerations(search: SecondSearches, nodes: Iterable[NodeAnswer]) -> Iterator[Suggestion]:
     for node in nodes:
         for (key, effect), requests in _taints(node).items():
             toleration = Toleration(key=key, operator="Exists", effect=effect)
             if search.fits(node.node, _tolerating(search, requests, toleration)):
                 yield Suggestion(
-                    Kind.ADD_TOLERATION,
+                    ChangeKind.ADD_TOLERATION,
                     node.node,
                     f"with a toleration for {key} ({node.node}: degraded devices)",
                     _toleration(key, effect, requests),
@@ -183,7 +187,7 @@ def _taints(node: NodeAnswer) -> dict[tuple[str, str], set[tuple[str, str]]]:
     return found
 
 
-def _tolerating(search: Search, requests: set[tuple[str, str]], more: Toleration) -> Change:
+def _tolerating(search: SecondSearches, requests: set[tuple[str, str]], more: Toleration) -> Change:
     @contextmanager
     def change() -> Iterator[tuple[Claim, ...]]:
         yield tuple(
@@ -202,7 +206,7 @@ def _tolerating(search: Search, requests: set[tuple[str, str]], more: Toleration
 
 
 def _pools(
-    inventory: Inventory, search: Search, nodes: Iterable[NodeAnswer]
+    inventory: Inventory, search: SecondSearches, nodes: Iterable[NodeAnswer]
 ) -> Iterator[Suggestion]:
     for node in nodes:
         for reason in node.others:
@@ -210,14 +214,14 @@ def _pools(
                 continue
             if search.fits(node.node, _completed(inventory, search, reason.pool)):
                 yield Suggestion(
-                    Kind.COMPLETE_POOL,
+                    ChangeKind.COMPLETE_POOL,
                     node.node,
                     f"when pool {reason.pool} is complete ({node.node})",
                     {"driver": reason.pool.driver, "pool": reason.pool.pool},
                 )
 
 
-def _completed(inventory: Inventory, search: Search, key: PoolID) -> Change:
+def _completed(inventory: Inventory, search: SecondSearches, key: PoolID) -> Change:
     """Take the slices that are there for the whole pool: the missing ones can only add devices."""
     pool = inventory.pools.get(key)
     names = [one.name for one in pool.slices] if pool else []

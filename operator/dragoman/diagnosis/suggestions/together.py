@@ -8,12 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.allocation import Claim
-from dragoman.diagnosis.suggestions.secondsearch import Change, Kind, Search, Suggestion
+from dragoman.diagnosis.suggestions.secondsearch import (
+    Change,
+    ChangeKind,
+    SecondSearches,
+    Suggestion,
+)
 from dragoman.diagnosis.wording import listed
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChangeStep:
     """One of the changes.
 
     Attributes:
@@ -31,7 +36,7 @@ class Step:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-def together(search: Search, node: str, steps: Sequence[Step]) -> Suggestion | None:
+def together(search: SecondSearches, node: str, steps: Sequence[ChangeStep]) -> Suggestion | None:
     """Return the changes of which the pod needs each one on a node; None where all do not suffice.
 
     Args:
@@ -48,14 +53,14 @@ def together(search: Search, node: str, steps: Sequence[Step]) -> Suggestion | N
             kept = fewer
     frees = sum(one.frees for one in kept)
     return Suggestion(
-        Kind.SEVERAL_CHANGES,
+        ChangeKind.SEVERAL_CHANGES,
         node,
         _text(node, kept, frees),
         {"frees": frees, "changes": [one.details for one in kept]},
     )
 
 
-def _text(node: str, steps: Iterable[Step], frees: int) -> str:
+def _text(node: str, steps: Iterable[ChangeStep], frees: int) -> str:
     users = [user for one in steps for user in one.end]
     verb = "ends" if len(users) == 1 else "end"
     parts = [f"when {listed(users)} {verb}"] if users else []
@@ -64,7 +69,7 @@ def _text(node: str, steps: Iterable[Step], frees: int) -> str:
     return f"{node} {does} {listed(parts)}"
 
 
-def _all(search: Search, steps: Sequence[Step]) -> Change:
+def _all(search: SecondSearches, steps: Sequence[ChangeStep]) -> Change:
     @contextmanager
     def change() -> Iterator[tuple[Claim, ...]]:
         before = search.claims

@@ -17,7 +17,7 @@ from dragoman.cel.budget import PatternBudget, compiling
 from dragoman.cel.values.regex import SMALL_MEMORY
 from dragoman.driverconfigs import fielderrors
 from dragoman.driverconfigs.compile.rules import Rules, compile_rules, count_rules, size_of_rules
-from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.fielderrors import ConfigFieldError
 from dragoman.driverconfigs.objects.driverconfigschema import (
     ConfigSpec,
     DriverConfigSchema,
@@ -107,11 +107,11 @@ class Compilation:
     """
 
     schema: CompiledSchema | None
-    errors_by_config: Mapping[int, tuple[FieldError, ...]]
-    warnings: tuple[FieldError, ...]
+    errors_by_config: Mapping[int, tuple[ConfigFieldError, ...]]
+    warnings: tuple[ConfigFieldError, ...]
 
     @property
-    def errors(self) -> tuple[FieldError, ...]:
+    def errors(self) -> tuple[ConfigFieldError, ...]:
         """List all errors, the object's own first."""
         by_config = self.errors_by_config
         return tuple(error for index in sorted(by_config) for error in by_config[index])
@@ -130,8 +130,8 @@ def compile_schema(parsed: DriverConfigSchema) -> Compilation:
 
 
 def _compile(parsed: DriverConfigSchema, budget: PatternBudget) -> Compilation:
-    errors_by_config: dict[int, tuple[FieldError, ...]] = {}
-    warnings: list[FieldError] = []
+    errors_by_config: dict[int, tuple[ConfigFieldError, ...]] = {}
+    warnings: list[ConfigFieldError] = []
     configs: dict[tuple[str, str], CompiledConfig] = {}
     patterns = PatternCompiler(budget)
     for index, config in enumerate(parsed.configs):
@@ -170,7 +170,7 @@ def compile_config(
     variables: Sequence[Variable],
     path: str,
     patterns: PatternCompiler | None = None,
-) -> tuple[CompiledConfig, tuple[FieldError, ...]]:
+) -> tuple[CompiledConfig, tuple[ConfigFieldError, ...]]:
     """Compile one config whose schema passed the structural check.
 
     Returns:
@@ -186,27 +186,27 @@ def compile_config(
     return compiled, (*defaults, *errors)
 
 
-def _size_errors(parsed: DriverConfigSchema) -> Iterator[FieldError]:
+def _size_errors(parsed: DriverConfigSchema) -> Iterator[ConfigFieldError]:
     """Check sizes before anything walks the schemas."""
     if sum(_size(config.schema) or 0 for config in parsed.configs) > MAX_SCHEMAS_BYTES:
         detail = f"schemas must have at most {MAX_SCHEMAS_BYTES} bytes together"
-        yield FieldError("spec.configs", fielderrors.TOO_LONG, detail)
+        yield ConfigFieldError("spec.configs", fielderrors.TOO_LONG, detail)
     elif sum(map(size_of_rules, parsed.configs)) > MAX_RULES_BYTES:
         detail = f"rules must have at most {MAX_RULES_BYTES} bytes together"
-        yield FieldError("spec.configs", fielderrors.TOO_LONG, detail)
+        yield ConfigFieldError("spec.configs", fielderrors.TOO_LONG, detail)
     elif sum(map(count_rules, parsed.configs)) > MAX_RULES:
         detail = f"must have at most {MAX_RULES} rules together"
-        yield FieldError("spec.configs", fielderrors.TOO_MANY, detail)
+        yield ConfigFieldError("spec.configs", fielderrors.TOO_MANY, detail)
 
 
-def _pattern_errors(budget: PatternBudget) -> Iterator[FieldError]:
+def _pattern_errors(budget: PatternBudget) -> Iterator[ConfigFieldError]:
     """Name the limits that the object's patterns exceed."""
     if not budget.remaining:
         detail = (
             f"patterns, those in rules included, take more than {MAX_PATTERN_STEPS} steps to"
             f" compile; {ADVICE}"
         )
-        yield FieldError("spec.configs", fielderrors.TOO_LONG, detail)
+        yield ConfigFieldError("spec.configs", fielderrors.TOO_LONG, detail)
         return
     for pattern in sorted(budget.too_large):
         detail = f"a rule's pattern needs more than {SMALL_MEMORY >> 10} KiB in RE2; {ADVICE}"
@@ -225,7 +225,7 @@ def _structure(config: ConfigSpec, path: str, patterns: PatternCompiler) -> Stru
     size = _size(config.schema)
     if size is None or size > MAX_SCHEMA_BYTES:
         detail = f"must be JSON of at most {MAX_SCHEMA_BYTES} bytes"
-        return StructuralResult((FieldError(path, fielderrors.TOO_LONG, detail),), ())
+        return StructuralResult((ConfigFieldError(path, fielderrors.TOO_LONG, detail),), ())
     result = validate_structural(config.schema, patterns)
     return StructuralResult(
         errors=tuple(error.under(path) for error in result.errors),

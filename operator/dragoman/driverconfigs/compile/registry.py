@@ -22,7 +22,7 @@ from dragoman.driverconfigs.compile.compiler import (
     CompiledSchema,
     compile_schema,
 )
-from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.fielderrors import ConfigFieldError
 from dragoman.driverconfigs.objects.driverconfigschema import OFF, DriverConfigSchema
 from dragoman.driverconfigs.objects.schemaparser import parse
 
@@ -169,14 +169,14 @@ def register(
     return RegisteredSchema(parsed, compilation, active, refused_bytes)
 
 
-def _memory_error(needed: int, available: int) -> FieldError:
+def _memory_error(needed: int, available: int) -> ConfigFieldError:
     total, mebibyte = MAX_COMPILED_BYTES >> 20, 1 << 20
     detail = (
         f"compiled, the object takes up to {needed / mebibyte:.1f} MiB of memory, and the other"
         f" DriverConfigSchemas leave {max(0, available) / mebibyte:.1f} of {total} MiB;"
         " use fewer patterns and rules, or delete schemas that are not needed"
     )
-    return FieldError("spec.configs", fielderrors.TOO_LONG, detail)
+    return ConfigFieldError("spec.configs", fielderrors.TOO_LONG, detail)
 
 
 def _by_driver(objects: Mapping[str, RegisteredSchema]) -> dict[str, tuple[RegisteredSchema, ...]]:

@@ -12,7 +12,7 @@ from dragoman.cel import rules as cel
 from dragoman.cel.budget import StepBudget
 from dragoman.driverconfigs import fielderrors
 from dragoman.driverconfigs.compile.rulecost import too_expensive, with_size_bounds
-from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.fielderrors import ConfigFieldError
 from dragoman.driverconfigs.objects.driverconfigschema import ConfigSpec, Variable
 from dragoman.driverconfigs.schemas import openapi
 from dragoman.driverconfigs.schemas.pruning import MAX_FIELD_ERRORS
@@ -51,7 +51,9 @@ class Rules:
     messages: frozenset[str]
     reads: Mapping[str, tuple[str, ...]]
 
-    def evaluate(self, rules: cel.RuleSet, value: Any, budget: StepBudget) -> list[FieldError]:
+    def evaluate(
+        self, rules: cel.RuleSet, value: Any, budget: StepBudget
+    ) -> list[ConfigFieldError]:
         """Evaluate the enforced or the advisory rules; paths are relative to the parameters.
 
         Raises:
@@ -65,7 +67,7 @@ class Rules:
         budget.spend(_ERROR_STEPS * len(broken))
         return [self._field_error(error) for error in broken[:MAX_FIELD_ERRORS]]
 
-    def _field_error(self, error: cel_errors.FieldError) -> FieldError:
+    def _field_error(self, error: cel_errors.FieldError) -> ConfigFieldError:
         # The path holds map keys as the user wrote them.
         place = fielderrors.clip(fielderrors.printable(error.field), _PATH_LENGTH)
         path = place if place.startswith("[") else f".{place}"
@@ -76,7 +78,9 @@ class Rules:
         if not fixed:
             detail = fielderrors.clip(fielderrors.printable(detail), fielderrors.DETAIL_LENGTH)
         reads = self.reads.get(error.detail, ())
-        return FieldError(path if error.field else "", error.type, detail, None, public, reads)
+        return ConfigFieldError(
+            path if error.field else "", error.type, detail, None, public, reads
+        )
 
 
 def compile_rules(
@@ -84,7 +88,7 @@ def compile_rules(
     beside: Sequence[Mapping[str, Any]],
     variables: Iterable[Variable],
     path: str,
-) -> tuple[Rules | None, tuple[FieldError, ...]]:
+) -> tuple[Rules | None, tuple[ConfigFieldError, ...]]:
     """Compile the rules of a config.
 
     Args:
@@ -149,30 +153,30 @@ def _objects(config: ConfigSpec) -> Iterator[dict[str, Any]]:
 
 def _errors(
     problems: Iterable[cel.RuleProblem], inside: str, beside: str, own: int, places: Sequence[int]
-) -> Iterator[FieldError]:
+) -> Iterator[ConfigFieldError]:
     """Translate paths: rules beside the schema were compiled as the last ones of its root."""
     moved = {f"{_WORD}[{own + n}]": f"{beside}[{index}]" for n, index in enumerate(places)}
     for problem in problems:
         rule, _, word = problem.path.rpartition(".")
         place = moved.get(rule, f"{inside}.{rule}")
         detail = fielderrors.clip(problem.message, fielderrors.DETAIL_LENGTH)
-        yield FieldError(f"{place}.{word}", fielderrors.INVALID, detail)
+        yield ConfigFieldError(f"{place}.{word}", fielderrors.INVALID, detail)
 
 
-def _malformed_within(schema: Mapping[str, Any], path: str) -> Iterator[FieldError]:
+def _malformed_within(schema: Mapping[str, Any], path: str) -> Iterator[ConfigFieldError]:
     yield from _malformed(schema.get(_WORD) or (), f"{path}.{_WORD}")
     for step, child in openapi.children(schema):
         yield from _malformed_within(child, path + step)
 
 
-def _malformed(rules: Iterable[Any], path: str) -> Iterator[FieldError]:
+def _malformed(rules: Iterable[Any], path: str) -> Iterator[ConfigFieldError]:
     for index, rule in enumerate(rules):
         place = f"{path}[{index}]"
         if not isinstance(rule, dict):
-            yield FieldError(place, fielderrors.TYPE_INVALID, "must be a rule")
+            yield ConfigFieldError(place, fielderrors.TYPE_INVALID, "must be a rule")
             continue
         for word, detail in _malformed_words(rule):
-            yield FieldError(f"{place}.{word}", fielderrors.INVALID, detail)
+            yield ConfigFieldError(f"{place}.{word}", fielderrors.INVALID, detail)
 
 
 def _malformed_words(rule: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.fielderrors import ConfigFieldError
 
 API_VERSION: Final = "dragoman.dev/v1alpha1"
 KIND: Final = "DriverConfigSchema"
@@ -127,4 +127,4 @@ class DriverConfigSchema:
     entries: EntryRules
     configs: tuple[ConfigSpec, ...]
     checked_against: str
-    errors: tuple[FieldError, ...]
+    errors: tuple[ConfigFieldError, ...]

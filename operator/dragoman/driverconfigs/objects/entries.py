@@ -35,7 +35,7 @@ KINDS: Final = tuple(_PLACES)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ConfigEntry:
     """One opaque config entry.
 
     Attributes:
@@ -69,7 +69,7 @@ class Configured:
         classes: the device class of each target; of a DeviceClass, its own name as `WHOLE_CLASS`.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ConfigEntry, ...]
     targets: tuple[str, ...]
     alternatives: frozenset[str]
     classes: Mapping[str, str]
@@ -100,7 +100,7 @@ def configured(kind: str, document: Any) -> Configured:
     return Configured(entries, targets, alternatives, classes)
 
 
-def _entries(holder: Any, path: str, source: str) -> Iterator[Entry]:
+def _entries(holder: Any, path: str, source: str) -> Iterator[ConfigEntry]:
     for index, item in enumerate(_list(_member(holder, "config"))[:MAX_ENTRIES]):
         opaque = _member(item, "opaque")
         driver = _member(opaque, "driver")
@@ -109,7 +109,7 @@ def _entries(holder: Any, path: str, source: str) -> Iterator[Entry]:
         value = _member(opaque, "parameters")
         named = _list(_member(item, "requests"))[:MAX_ENTRIES]
         requests = tuple(name for name in named if isinstance(name, str))
-        yield Entry(f"{path}[{index}]", driver, value, requests, source)
+        yield ConfigEntry(f"{path}[{index}]", driver, value, requests, source)
 
 
 def _requests(holder: Any) -> tuple[tuple[str, ...], frozenset[str], dict[str, str]]:

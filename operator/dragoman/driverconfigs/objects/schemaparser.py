@@ -13,7 +13,7 @@ from dragoman.driverconfigs.fielderrors import (
     OMIT_VALUE,
     REQUIRED,
     TYPE_INVALID,
-    FieldError,
+    ConfigFieldError,
     clip,
     field_error,
     printable,
@@ -89,7 +89,7 @@ def _variable_type(item: Mapping[str, Any], value: Any) -> str:
 class _Reader:
     """Reads fields with defaults and collects the errors of malformed ones."""
 
-    errors: list[FieldError] = field(default_factory=list)
+    errors: list[ConfigFieldError] = field(default_factory=list)
 
     def add(self, path: str, reason: str, detail: str, value: Any = OMIT_VALUE) -> None:
         self.errors.append(field_error((), reason, detail, value).under(path))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.driverconfigs.compile.registry import Registry
-from dragoman.driverconfigs.fielderrors import FieldError, clip
+from dragoman.driverconfigs.fielderrors import ConfigFieldError, clip
 from dragoman.driverconfigs.objects.entries import configured
 from dragoman.driverconfigs.review.validation import ResultCache, validate_configs
 
@@ -139,7 +139,7 @@ class Audit:
                 if audit := self.schemas.get(registered.parsed.name):
                     audit.checked += 1
         verdict = validate_configs(self._registry, kind, document, cache=self._cache)
-        found: dict[str, list[FieldError]] = {}
+        found: dict[str, list[ConfigFieldError]] = {}
         for violation in verdict.violations:
             if not violation.harmless and violation.schema in self.schemas:
                 self.violations[violation.driver, kind] += 1
@@ -148,7 +148,9 @@ class Audit:
             self.schemas[name].add(_violating(kind, document, errors), len(errors))
 
 
-def _violating(kind: str, document: Mapping[str, Any], errors: list[FieldError]) -> ViolatingObject:
+def _violating(
+    kind: str, document: Mapping[str, Any], errors: list[ConfigFieldError]
+) -> ViolatingObject:
     metadata = document.get("metadata") or {}
     message = "; ".join(dict.fromkeys(str(error.redacted()) for error in errors))
     return ViolatingObject(

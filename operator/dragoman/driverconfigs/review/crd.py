@@ -12,7 +12,7 @@ from typing import Any
 
 from dragoman.cel.budget import REVIEW_STEPS, StepBudget
 from dragoman.driverconfigs.compile.compiler import CompiledConfig, compile_config
-from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.fielderrors import ConfigFieldError
 from dragoman.driverconfigs.objects.driverconfigschema import CLAIM, DENY, ConfigSpec
 from dragoman.driverconfigs.review.parameters_validation import validate_parameters
 from dragoman.driverconfigs.unreadable import MAX_DOCUMENT_DEPTH
@@ -35,7 +35,7 @@ def compile_crd(document: Mapping[str, Any]) -> CompiledConfig:
     return compiled
 
 
-def validate_object(crd: CompiledConfig, document: Any) -> tuple[FieldError, ...]:
+def validate_object(crd: CompiledConfig, document: Any) -> tuple[ConfigFieldError, ...]:
     """List an object's errors, with paths from its root."""
     budget = StepBudget(REVIEW_STEPS)
     result = validate_parameters(crd, document, budget, depth=MAX_DOCUMENT_DEPTH)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from dragoman.driverconfigs.fielderrors import FieldError, clip
+from dragoman.driverconfigs.fielderrors import ConfigFieldError, clip
 from dragoman.driverconfigs.objects.driverconfigschema import KIND, DriverConfigSchema, Variable
 from dragoman.driverconfigs.review.verdict import Violation
 from dragoman.driverconfigs.schemas.pruning import UNKNOWN_FIELD
@@ -19,7 +19,7 @@ MAX_HINTED: Final = 4
 """Variables that one hint names."""
 
 
-def with_hint(error: FieldError, parsed: DriverConfigSchema) -> FieldError:
+def with_hint(error: ConfigFieldError, parsed: DriverConfigSchema) -> ConfigFieldError:
     """Add what an admin can do: which variable to set, or which driver the schema describes."""
     if error.variables:
         known = _known(error.variables, parsed)

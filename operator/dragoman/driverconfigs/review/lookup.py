@@ -13,7 +13,7 @@ from typing import Any
 from dragoman.driverconfigs import fielderrors
 from dragoman.driverconfigs.compile.compiler import CompiledConfig
 from dragoman.driverconfigs.compile.registry import RegisteredSchema
-from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.fielderrors import ConfigFieldError
 from dragoman.words.spelling import closest
 
 Kind = tuple[str, str]
@@ -56,7 +56,7 @@ def find_config(candidates: Sequence[RegisteredSchema], value: Any) -> ConfigMat
 
 def unknown_kind(
     candidates: Sequence[RegisteredSchema], value: Any
-) -> tuple[str, RegisteredSchema, tuple[FieldError, ...]]:
+) -> tuple[str, RegisteredSchema, tuple[ConfigFieldError, ...]]:
     """Give the errors of parameters whose kind no object lists.
 
     Returns:
@@ -70,7 +70,7 @@ def unknown_kind(
         return policy, owner, (error,)
     if not kinds:
         detail = f"driver {owner.parsed.driver} takes no configuration"
-        return policy, owner, (FieldError("", fielderrors.FORBIDDEN, detail),)
+        return policy, owner, (ConfigFieldError("", fielderrors.FORBIDDEN, detail),)
     return policy, owner, _discriminator_errors(kinds, value)
 
 
@@ -84,7 +84,9 @@ def _discriminator(value: Any) -> Kind:
     )
 
 
-def _discriminator_errors(kinds: Collection[Kind], value: dict[str, Any]) -> tuple[FieldError, ...]:
+def _discriminator_errors(
+    kinds: Collection[Kind], value: dict[str, Any]
+) -> tuple[ConfigFieldError, ...]:
     api_version, kind = _discriminator(value)
     versions = {version for version, _ in kinds}
     names = {name for version, name in kinds if version == api_version} or {n for _, n in kinds}
@@ -96,7 +98,7 @@ def _discriminator_errors(kinds: Collection[Kind], value: dict[str, Any]) -> tup
     return tuple(errors)
 
 
-def _unsupported(name: str, value: Any, supported: Collection[str]) -> FieldError:
+def _unsupported(name: str, value: Any, supported: Collection[str]) -> ConfigFieldError:
     listed = ", ".join(f'"{one}"' for one in sorted(supported) if one)
     if value in (None, ""):
         return fielderrors.field_error((name,), fielderrors.REQUIRED, f"supported values: {listed}")

@@ -15,7 +15,7 @@ from dragoman.cel.budget import StepBudget
 from dragoman.cel.errors import StepBudgetExceeded
 from dragoman.driverconfigs import fielderrors
 from dragoman.driverconfigs.compile.compiler import CompiledConfig
-from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.fielderrors import ConfigFieldError
 from dragoman.driverconfigs.objects.driverconfigschema import ALLOW, DENY
 from dragoman.driverconfigs.schemas.jsonschema import field_errors
 from dragoman.driverconfigs.schemas.pruning import MAX_DEPTH, MAX_FIELD_ERRORS, Pruner, TooDeepError
@@ -40,8 +40,8 @@ class ValidationResult:
             cached.
     """
 
-    errors: tuple[FieldError, ...]
-    warnings: tuple[FieldError, ...] = ()
+    errors: tuple[ConfigFieldError, ...]
+    warnings: tuple[ConfigFieldError, ...] = ()
     steps: int = 0
     complete: bool = True
 
@@ -102,11 +102,11 @@ def validate_parameters(
 
 def _validate(
     config: CompiledConfig, value: Any, pruner: Pruner
-) -> tuple[list[FieldError], list[FieldError]]:
+) -> tuple[list[ConfigFieldError], list[ConfigFieldError]]:
     """Return errors and warnings."""
     pruned = pruner.prune(config.pruning, value)
     errors = [*pruner.duplicates, *pruner.unreadable]
-    warnings: list[FieldError] = []
+    warnings: list[ConfigFieldError] = []
     if config.spec.unknown_fields != ALLOW:
         unknown = pruner.unknown_field_errors()
         (errors if config.spec.unknown_fields == DENY else warnings).extend(unknown)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from dragoman.driverconfigs import fielderrors
-from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.fielderrors import ConfigFieldError
 from dragoman.driverconfigs.objects.driverconfigschema import (
     CLAIM,
     EXACTLY_ONE,
@@ -20,7 +20,7 @@ from dragoman.driverconfigs.objects.driverconfigschema import (
     ConfigSpec,
     EntryRules,
 )
-from dragoman.driverconfigs.objects.entries import WHOLE_CLASS, Configured, Entry
+from dragoman.driverconfigs.objects.entries import WHOLE_CLASS, ConfigEntry, Configured
 
 MAX_WARNINGS = 50
 """Warnings about ignored requests; there can be a thousand in one object."""
@@ -36,13 +36,13 @@ class EntryError:
         harmless: the driver ignores something and does not fail.
     """
 
-    error: FieldError
-    entries: tuple[Entry, ...]
+    error: ConfigFieldError
+    entries: tuple[ConfigEntry, ...]
     harmless: bool
 
 
 def check_precedence(
-    rules: EntryRules, entries: Sequence[Entry], objects: Configured
+    rules: EntryRules, entries: Sequence[ConfigEntry], objects: Configured
 ) -> Iterator[EntryError]:
     """Check the entries of one driver in one object."""
     ignored = (error for entry in entries for error in _ignored(rules, entry, objects))
@@ -56,7 +56,9 @@ def check_precedence(
         yield from _overridden(rules, entries, reached)
 
 
-def refused_classes(spec: ConfigSpec, entry: Entry, objects: Configured) -> Iterator[EntryError]:
+def refused_classes(
+    spec: ConfigSpec, entry: ConfigEntry, objects: Configured
+) -> Iterator[EntryError]:
     """Check the device classes that an entry's kind does not fit.
 
     A driver that applies an entry to a device of the wrong type fails where the entry names the
@@ -67,7 +69,7 @@ def refused_classes(spec: ConfigSpec, entry: Entry, objects: Configured) -> Iter
     if entry.source != CLAIM:
         name = objects.classes.get(WHOLE_CLASS)
         if name in spec.refused_classes:
-            error = FieldError(entry.path, fielderrors.FORBIDDEN, _refusal(spec, str(name)))
+            error = ConfigFieldError(entry.path, fielderrors.FORBIDDEN, _refusal(spec, str(name)))
             yield EntryError(error, (entry,), harmless=False)
         return
     for index, request in enumerate(entry.requests):
@@ -79,7 +81,7 @@ def refused_classes(spec: ConfigSpec, entry: Entry, objects: Configured) -> Iter
     reached = {objects.classes.get(target) for target in objects.targets}
     if not entry.requests and reached and reached <= spec.refused_classes:
         detail = "has no effect, the driver skips it for every request"
-        error = FieldError(entry.path, fielderrors.INVALID, detail)
+        error = ConfigFieldError(entry.path, fielderrors.INVALID, detail)
         yield EntryError(error, (entry,), harmless=True)
 
 
@@ -87,7 +89,7 @@ def _refusal(spec: ConfigSpec, name: str) -> str:
     return f"the driver rejects {spec.kind or spec.title} for devices of class {name}"
 
 
-def _targets(rules: EntryRules, entry: Entry, objects: Configured) -> frozenset[str]:
+def _targets(rules: EntryRules, entry: ConfigEntry, objects: Configured) -> frozenset[str]:
     if entry.source != CLAIM:
         return frozenset({WHOLE_CLASS})
     if not entry.requests:
@@ -99,15 +101,15 @@ def _targets(rules: EntryRules, entry: Entry, objects: Configured) -> frozenset[
     return frozenset(reached.intersection(objects.targets))
 
 
-def _ignored(rules: EntryRules, entry: Entry, objects: Configured) -> Iterator[EntryError]:
+def _ignored(rules: EntryRules, entry: ConfigEntry, objects: Configured) -> Iterator[EntryError]:
     path = f"{entry.path}.requests"
     if rules.classes_ignored and entry.source != CLAIM:
         detail = "the driver ignores configs in device classes"
-        error = FieldError(entry.path, fielderrors.FORBIDDEN, detail)
+        error = ConfigFieldError(entry.path, fielderrors.FORBIDDEN, detail)
         yield EntryError(error, (entry,), harmless=True)
     if rules.requests_required and entry.source == CLAIM and not entry.requests:
         detail = "the driver ignores entries that name no requests"
-        error = FieldError(path, fielderrors.REQUIRED, detail)
+        error = ConfigFieldError(path, fielderrors.REQUIRED, detail)
         yield EntryError(error, (entry,), harmless=True)
     if rules.main_covers_subrequests:
         return
@@ -119,19 +121,21 @@ def _ignored(rules: EntryRules, entry: Entry, objects: Configured) -> Iterator[E
             yield EntryError(error.under(path), (entry,), harmless=True)
 
 
-def _surplus(entries: Sequence[Entry], reached: Sequence[frozenset[str]]) -> Iterator[EntryError]:
+def _surplus(
+    entries: Sequence[ConfigEntry], reached: Sequence[frozenset[str]]
+) -> Iterator[EntryError]:
     """Find requests with several entries, where the driver accepts one; one error each."""
     for target, indices in _by_target(reached).items():
         if len(indices) > 1:
             rivals = tuple(entries[index] for index in indices)
             subject = "the class has" if target == WHOLE_CLASS else f'request "{target}" has'
             detail = f"{subject} {len(rivals)} configs for this driver, it accepts exactly one"
-            error = FieldError(rivals[-1].path, fielderrors.INVALID, detail)
+            error = ConfigFieldError(rivals[-1].path, fielderrors.INVALID, detail)
             yield EntryError(error, rivals, harmless=False)
 
 
 def _overridden(
-    rules: EntryRules, entries: Sequence[Entry], reached: Sequence[frozenset[str]]
+    rules: EntryRules, entries: Sequence[ConfigEntry], reached: Sequence[frozenset[str]]
 ) -> Iterator[EntryError]:
     """Find entries that another one of the same kind overrides for each of their requests."""
     by_target = _by_target(reached)
@@ -143,7 +147,7 @@ def _overridden(
             wins = j > i if last else j < i
             if wins and reached[i] <= reached[j] and _kind(entry) == _kind(entries[j]):
                 detail = f"has no effect, {entries[j].path} overrides it for the same requests"
-                error = FieldError(entry.path, fielderrors.INVALID, detail)
+                error = ConfigFieldError(entry.path, fielderrors.INVALID, detail)
                 yield EntryError(error, (entry, entries[j]), harmless=True)
                 break
 
@@ -157,6 +161,6 @@ def _by_target(reached: Sequence[frozenset[str]]) -> dict[str | None, list[int]]
     return found
 
 
-def _kind(entry: Entry) -> tuple[object, object]:
+def _kind(entry: ConfigEntry) -> tuple[object, object]:
     value = entry.parameters
     return (value.get("apiVersion"), value.get("kind")) if isinstance(value, dict) else (None, None)

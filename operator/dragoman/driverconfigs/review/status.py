@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dragoman.driverconfigs.compile.registry import RegisteredSchema, Registry
-from dragoman.driverconfigs.fielderrors import FieldError, clip
+from dragoman.driverconfigs.fielderrors import ConfigFieldError, clip
 from dragoman.driverconfigs.objects.driverconfigschema import OFF
 from dragoman.driverconfigs.review.verdict import MAX_LISTED
 
@@ -112,6 +112,6 @@ def _timed(
     return {**condition, "observedGeneration": generation, "lastTransitionTime": now}
 
 
-def _text(error: FieldError) -> str:
+def _text(error: ConfigFieldError) -> str:
     # The schema is the admin's own object, so its values may be shown, and often help most.
     return clip(str(error), MAX_ERROR)

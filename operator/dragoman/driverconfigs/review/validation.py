@@ -17,9 +17,9 @@ from dragoman.cel.errors import StepBudgetExceeded
 from dragoman.driverconfigs import fielderrors, strictjson
 from dragoman.driverconfigs.compile.compiler import CompiledConfig
 from dragoman.driverconfigs.compile.registry import RegisteredSchema, Registry, register
-from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.fielderrors import ConfigFieldError
 from dragoman.driverconfigs.objects.driverconfigschema import ALLOW, ENFORCE, OFF, WARN
-from dragoman.driverconfigs.objects.entries import Configured, Entry, configured
+from dragoman.driverconfigs.objects.entries import ConfigEntry, Configured, configured
 from dragoman.driverconfigs.objects.schemaparser import parse
 from dragoman.driverconfigs.review.crd import validate_object
 from dragoman.driverconfigs.review.hints import with_hint
@@ -107,7 +107,7 @@ def validate_schema(
         errors = (*malformed, *(error for error in errors if error not in parsed.errors))
     warnings = [*registered.compilation.warnings, *_conflicts(registry, registered)]
 
-    def violation(error: FieldError, mode: str) -> Violation:
+    def violation(error: ConfigFieldError, mode: str) -> Violation:
         harmless = mode != ENFORCE
         return Violation(error, parsed.name, parsed.generation, parsed.driver, mode, harmless)
 
@@ -121,10 +121,10 @@ def _same_spec(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     return strictjson.identity(old.get("spec")) == strictjson.identity(new.get("spec"))
 
 
-def _conflicts(registry: Registry, registered: RegisteredSchema) -> Iterator[FieldError]:
+def _conflicts(registry: Registry, registered: RegisteredSchema) -> Iterator[ConfigFieldError]:
     for conflict in registry.with_object(registered).conflicts(registered.parsed.name):
         detail = f"{conflict.title} is decided by the older object {conflict.winner}"
-        yield FieldError("spec.configs", fielderrors.DUPLICATE, detail)
+        yield ConfigFieldError("spec.configs", fielderrors.DUPLICATE, detail)
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ class _Validation:
     registry: Registry
     cache: ResultCache | None
     objects: Configured
-    changed: list[Entry]
+    changed: list[ConfigEntry]
     max_steps: int
     exhausted: bool = False
     consulted: dict[str, RegisteredSchema] = field(default_factory=dict)
@@ -153,7 +153,7 @@ class _Validation:
         schemas = tuple(map(_reference, self.consulted.values()))
         return Verdict(tuple(found), schemas, tuple(self.unknown), self.exhausted)
 
-    def _match(self, entry: Entry) -> ConfigMatch | None:
+    def _match(self, entry: ConfigEntry) -> ConfigMatch | None:
         return find_config(self.registry.drivers.get(entry.driver, ()), entry.parameters)
 
     def _share(self, names: Collection[str]) -> None:
@@ -161,7 +161,7 @@ class _Validation:
         share = self.max_steps // max(1, len(names))
         self.budgets = {name: StepBudget(share) for name in names}
 
-    def _without_config(self, entry: Entry) -> Iterator[Violation]:
+    def _without_config(self, entry: ConfigEntry) -> Iterator[Violation]:
         candidates = self.registry.drivers.get(entry.driver)
         if not candidates:
             yield from self._unknown_driver(entry)
@@ -172,7 +172,7 @@ class _Validation:
             placed = error.under(f"{entry.path}.opaque.parameters")
             yield self._violation(placed, owner, harmless=policy == WARN)
 
-    def _unknown_driver(self, entry: Entry) -> Iterator[Violation]:
+    def _unknown_driver(self, entry: ConfigEntry) -> Iterator[Violation]:
         known = {registered.parsed.driver for registered in self.registry.objects.values()}
         if entry.driver in known:
             return
@@ -184,7 +184,7 @@ class _Validation:
             placed = error.under(f"{entry.path}.opaque.driver")
             yield Violation(placed, "", 0, entry.driver, WARN, harmless=True)
 
-    def _entry(self, entry: Entry, match: ConfigMatch) -> Iterator[Violation]:
+    def _entry(self, entry: ConfigEntry, match: ConfigMatch) -> Iterator[Violation]:
         registered, config = match.registered, match.config
         self._consult(registered)
         if config is None:
@@ -235,7 +235,7 @@ class _Validation:
         self.consulted.setdefault(registered.parsed.name, registered)
 
     def _violation(
-        self, error: FieldError, registered: RegisteredSchema, *, harmless: bool = False
+        self, error: ConfigFieldError, registered: RegisteredSchema, *, harmless: bool = False
     ) -> Violation:
         self._consult(registered)
         parsed = registered.parsed
@@ -243,7 +243,7 @@ class _Validation:
         return Violation(error, parsed.name, generation, parsed.driver, parsed.mode, harmless)
 
 
-def _changed(entries: Sequence[Entry], stored: Sequence[Entry]) -> list[Entry]:
+def _changed(entries: Sequence[ConfigEntry], stored: Sequence[ConfigEntry]) -> list[ConfigEntry]:
     """Leave out stored entries; a second copy of a stored one counts as changed."""
     left = Counter(entry.identity for entry in stored)
     if not left:
@@ -281,16 +281,16 @@ def _spend(budget: StepBudget, count: int) -> bool:
     return True
 
 
-def _not_compiled(registered: RegisteredSchema) -> FieldError:
+def _not_compiled(registered: RegisteredSchema) -> ConfigFieldError:
     detail = (
         f"DriverConfigSchema {registered.parsed.name} does not compile,"
         " so this driver's configs cannot be validated; see its Ready condition"
     )
-    return FieldError("", fielderrors.INTERNAL, detail)
+    return ConfigFieldError("", fielderrors.INTERNAL, detail)
 
 
-def _wrong_source(entry: Entry, match: ConfigMatch) -> FieldError:
+def _wrong_source(entry: ConfigEntry, match: ConfigMatch) -> ConfigFieldError:
     places = {"Claim": "ResourceClaims", "Class": "DeviceClasses"}
     title = " ".join(match.kind).strip() or "a config of this driver"
     detail = f"{title} is not supported in {places[entry.source]}"
-    return FieldError("", fielderrors.FORBIDDEN, detail)
+    return ConfigFieldError("", fielderrors.FORBIDDEN, detail)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dragoman.driverconfigs.fielderrors import FieldError, clip
+from dragoman.driverconfigs.fielderrors import ConfigFieldError, clip
 from dragoman.driverconfigs.objects.driverconfigschema import AUDIT, ENFORCE
 
 MAX_LISTED: Final = 20
@@ -42,7 +42,7 @@ class Violation:
         harmless: the driver ignores the field and does not fail.
     """
 
-    error: FieldError
+    error: ConfigFieldError
     schema: str
     generation: int
     driver: str
@@ -163,5 +163,5 @@ def aggregate(texts: Sequence[str], count: int) -> str:
     return head + "; ".join(listed)
 
 
-def _without_path(error: FieldError) -> str:
+def _without_path(error: ConfigFieldError) -> str:
     return str(error)[len(error.path) + 2 :]

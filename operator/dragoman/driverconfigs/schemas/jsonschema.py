@@ -13,7 +13,7 @@ from typing import Any, Final
 from dragoman.cel import budget as steps
 from dragoman.cel.budget import StepBudget
 from dragoman.driverconfigs import fielderrors
-from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.fielderrors import ConfigFieldError
 from dragoman.driverconfigs.schemas import formats
 from dragoman.driverconfigs.schemas.keywords import ERROR_STEPS, KEYWORDS, Enum, identity
 from dragoman.driverconfigs.schemas.openapi import is_int_or_string
@@ -82,7 +82,7 @@ def build_validator(schema: JSONSchema, patterns: PatternCompiler | None = None)
     return build(schema)
 
 
-def field_errors(validator: Validator, value: Any) -> Iterator[FieldError]:
+def field_errors(validator: Validator, value: Any) -> Iterator[ConfigFieldError]:
     """Yield the errors of a value, with paths relative to it.
 
     Raises:

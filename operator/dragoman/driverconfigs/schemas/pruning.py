@@ -16,7 +16,7 @@ from dragoman.cel import budget as steps
 from dragoman.cel.budget import StepBudget
 from dragoman.cel.errors import StepBudgetExceeded
 from dragoman.driverconfigs import fielderrors
-from dragoman.driverconfigs.fielderrors import FieldError
+from dragoman.driverconfigs.fielderrors import ConfigFieldError
 from dragoman.driverconfigs.schemas import openapi
 from dragoman.driverconfigs.schemas.jsonschema import field_errors
 from dragoman.driverconfigs.schemas.validator import Validator
@@ -109,8 +109,8 @@ class Pruner:
     budget: StepBudget
     depth: int = MAX_DEPTH
     unknown: list[tuple[tuple[str | int, ...], PruningSchema]] = field(default_factory=list)
-    duplicates: list[FieldError] = field(default_factory=list)
-    unreadable: list[FieldError] = field(default_factory=list)
+    duplicates: list[ConfigFieldError] = field(default_factory=list)
+    unreadable: list[ConfigFieldError] = field(default_factory=list)
 
     def prune(self, schema: PruningSchema, value: Any, path: tuple[str | int, ...] = ()) -> Any:
         """Return the value pruned and defaulted, and collect its errors.
@@ -137,7 +137,7 @@ class Pruner:
             for index, item in enumerate(value)
         ]
 
-    def unknown_field_errors(self) -> list[FieldError]:
+    def unknown_field_errors(self) -> list[ConfigFieldError]:
         """Return an error for each unknown field, the first ones with a suggestion.
 
         They are sorted, so that the order of keys does not decide which ones are listed.
@@ -188,7 +188,7 @@ class Pruner:
 
 def validate_defaults(
     schema: PruningSchema, validator: Validator | None, path: str
-) -> Iterator[FieldError]:
+) -> Iterator[ConfigFieldError]:
     """Yield the errors of a schema's defaults: each must be valid where it stands.
 
     Args:
@@ -201,14 +201,16 @@ def validate_defaults(
     try:
         yield from list(_default_errors(schema, validator, path, budget))
     except (StepBudgetExceeded, TooDeepError):
-        yield FieldError(path, fielderrors.TOO_LONG, "the defaults are too large to be checked")
+        yield ConfigFieldError(
+            path, fielderrors.TOO_LONG, "the defaults are too large to be checked"
+        )
     finally:
         steps.current.reset(token)
 
 
 def _default_errors(
     schema: PruningSchema, validator: Validator | None, path: str, budget: StepBudget
-) -> Iterator[FieldError]:
+) -> Iterator[ConfigFieldError]:
     if schema.default is not _ABSENT and schema.default is not None:
         pruner = Pruner(budget)
         pruned = pruner.prune(schema, schema.default)

@@ -21,7 +21,7 @@ from dragoman.driverconfigs.fielderrors import (
     TOO_LONG,
     TOO_MANY,
     TYPE_INVALID,
-    FieldError,
+    ConfigFieldError,
     field_error,
 )
 from dragoman.driverconfigs.schemas import formats, openapi
@@ -50,8 +50,8 @@ class StructuralResult:
         warnings: keywords that the API server ignores silently, such as unknown formats.
     """
 
-    errors: tuple[FieldError, ...]
-    warnings: tuple[FieldError, ...]
+    errors: tuple[ConfigFieldError, ...]
+    warnings: tuple[ConfigFieldError, ...]
 
 
 def validate_structural(schema: Any, patterns: PatternCompiler | None = None) -> StructuralResult:
@@ -74,8 +74,8 @@ class _Walk:
     """One pass over one schema; stops descending at the limits."""
 
     patterns: PatternCompiler
-    errors: list[FieldError] = field(default_factory=list)
-    warnings: list[FieldError] = field(default_factory=list)
+    errors: list[ConfigFieldError] = field(default_factory=list)
+    warnings: list[ConfigFieldError] = field(default_factory=list)
     nodes: int = 0
     pattern_size: int = 0
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dragoman.inventory.holders import Holding
-from dragoman.inventory.pools.pools import Pool
+from dragoman.inventory.pools.pools import InventoryPool
 from dragoman.model.device import Content
 from dragoman.model.deviceid import DeviceID
 
@@ -15,7 +15,7 @@ Key = tuple[str, str]
 
 
 @dataclass(slots=True)
-class Counters:
+class PoolCounters:
     """Amounts left, in units of 10^-9; deducting changes the object.
 
     Attributes:
@@ -25,7 +25,7 @@ class Counters:
     left: dict[Key, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pool: Pool, held: Mapping[DeviceID, tuple[Holding, ...]]) -> Counters:
+    def of(cls, pool: InventoryPool, held: Mapping[DeviceID, tuple[Holding, ...]]) -> PoolCounters:
         """Return what the allocated devices of a pool leave; each device counts once."""
         counters = cls(
             {
@@ -43,9 +43,9 @@ class Counters:
                         counters.deduct(content)
         return counters
 
-    def copy(self) -> Counters:
+    def copy(self) -> PoolCounters:
         """Return a copy to deduct from."""
-        return Counters(dict(self.left))
+        return PoolCounters(dict(self.left))
 
     def fit(self, content: Content) -> bool:
         """Tell whether a device's consumption is left; all devices fit that consume nothing."""

@@ -26,7 +26,7 @@ class PoolState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class InventoryPool:
     """A pool in its highest generation.
 
     Attributes:
@@ -71,7 +71,7 @@ class Pool:
         return f"Invalid ({self.reason})" if self.reason else str(self.state)
 
 
-def pools(slices: Iterable[Slice], profile: Profile) -> tuple[Pool, ...]:
+def pools(slices: Iterable[Slice], profile: Profile) -> tuple[InventoryPool, ...]:
     """Return all pools, ordered by driver and pool name.
 
     Args:
@@ -84,7 +84,7 @@ def pools(slices: Iterable[Slice], profile: Profile) -> tuple[Pool, ...]:
     return tuple(_pool(key, grouped[key], profile) for key in sorted(grouped))
 
 
-def _pool(key: PoolID, found: list[Slice], profile: Profile) -> Pool:
+def _pool(key: PoolID, found: list[Slice], profile: Profile) -> InventoryPool:
     generation = max(one.generation for one in found)
     current = [one for one in found if one.generation == generation]
     slices = tuple(sorted(current, key=lambda one: one.name))
@@ -95,7 +95,7 @@ def _pool(key: PoolID, found: list[Slice], profile: Profile) -> Pool:
         state = PoolState.INVALID if reason else PoolState.COMPLETE
     else:
         state = PoolState.INCOMPLETE
-    return Pool(
+    return InventoryPool(
         id=key,
         generation=generation,
         slices=slices,

@@ -13,7 +13,7 @@ from typing import Any, Final
 from dragoman.allocation.features import Profile
 from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.inventory.facts.world import world_of
-from dragoman.inventory.inventory import Inventory, State, take
+from dragoman.inventory.inventory import DeviceState, Inventory, take
 from dragoman.inventory.usage.summary import tally
 from dragoman.model.allocated import Held
 from dragoman.model.claim import Claim
@@ -84,14 +84,14 @@ def report(pool: PoolID, inventory: Inventory, *, holders: bool = False) -> dict
     if len(current.slices) != current.wanted:
         return found
     states = tally(inventory, devices)
-    lost = sum(device.state is State.LOST and bool(device.owned) for device in devices)
+    lost = sum(device.state is DeviceState.LOST and bool(device.owned) for device in devices)
     return found | {
-        "devices": sum(states.values()) - states[State.LOST] - states[State.UNUSABLE],
-        "free": states[State.FREE],
-        "used": states[State.USED],
-        "tainted": states[State.TAINTED],
-        "held": states[State.HELD],
-        "blocked": states[State.BLOCKED],
-        "unusable": states[State.UNUSABLE],
+        "devices": sum(states.values()) - states[DeviceState.LOST] - states[DeviceState.UNUSABLE],
+        "free": states[DeviceState.FREE],
+        "used": states[DeviceState.USED],
+        "tainted": states[DeviceState.TAINTED],
+        "held": states[DeviceState.HELD],
+        "blocked": states[DeviceState.BLOCKED],
+        "unusable": states[DeviceState.UNUSABLE],
         "orphaned": lost,
     }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman.allocation.features import profile
-from dragoman.inventory.pools.pools import Pool, invalid_reason, pools
+from dragoman.inventory.pools.pools import InventoryPool, invalid_reason, pools
 from dragoman.inventory.poolstatus.views import Json, Published, Used, contents, view_of
 from dragoman.model.allocated import AllocatedDevice
 from dragoman.model.device import Content
@@ -63,7 +63,9 @@ def is_incomplete(status: Json) -> bool:
     return str(status.get("validationError", "")).startswith(INCOMPLETE)
 
 
-def _used(found: Iterable[Pool], devices: Iterable[AllocatedDevice]) -> Mapping[PoolID, Used]:
+def _used(
+    found: Iterable[InventoryPool], devices: Iterable[AllocatedDevice]
+) -> Mapping[PoolID, Used]:
     """Return the allocated devices of each pool by name, without admin access."""
     used: dict[PoolID, defaultdict[str, list[AllocatedDevice]]] = {
         pool.id: defaultdict(list) for pool in found
@@ -76,7 +78,7 @@ def _used(found: Iterable[Pool], devices: Iterable[AllocatedDevice]) -> Mapping[
 
 
 def _status(
-    pool: Pool,
+    pool: InventoryPool,
     used: Used,
     rules: tuple[DeviceTaintRule, ...],
     attribute: str | None,
@@ -113,7 +115,9 @@ def _status(
     return status
 
 
-def _counts(pool: Pool, devices: Published, used: Used, rules: tuple[DeviceTaintRule, ...]) -> Json:
+def _counts(
+    pool: InventoryPool, devices: Published, used: Used, rules: tuple[DeviceTaintRule, ...]
+) -> Json:
     tainted = {
         name
         for name, _, content in devices
@@ -131,7 +135,7 @@ def _counts(pool: Pool, devices: Published, used: Used, rules: tuple[DeviceTaint
 
 
 def _is_tainted(
-    pool: Pool, name: str, content: Content, rules: tuple[DeviceTaintRule, ...]
+    pool: InventoryPool, name: str, content: Content, rules: tuple[DeviceTaintRule, ...]
 ) -> bool:
     """Whether the driver or a rule keeps claims without tolerations from a device."""
     return any(one.effect in EFFECTS for one in content.taints) or any(

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.quantityparser import parse_quantity
-from dragoman.inventory.pools.counters import Counters
-from dragoman.inventory.pools.pools import Pool
+from dragoman.inventory.pools.counters import PoolCounters
+from dragoman.inventory.pools.pools import InventoryPool
 from dragoman.model.allocated import AllocatedDevice
 from dragoman.model.device import Content
 
@@ -23,7 +23,7 @@ Published = list[tuple[str, str, Content]]
 """Name, own partition attribute and content of each device of a pool."""
 
 
-def contents(pool: Pool) -> Published:
+def contents(pool: InventoryPool) -> Published:
     """Return name, own partition attribute and content of each device."""
     return [
         (device.name, one.partition_attribute, device.content)
@@ -33,7 +33,7 @@ def contents(pool: Pool) -> Published:
 
 
 def view_of(
-    pool: Pool, published: Published, used: Used, attribute: str | None
+    pool: InventoryPool, published: Published, used: Used, attribute: str | None
 ) -> tuple[list[Json], Json | None, str]:
     """Return the views of partitions and of shares, and the first problem."""
     declared = any(own for _, own, _ in published)
@@ -56,7 +56,7 @@ def view_of(
 
 
 def _partitions(
-    pool: Pool, used: Used, devices: list[tuple[str, str, Content]]
+    pool: InventoryPool, used: Used, devices: list[tuple[str, str, Content]]
 ) -> tuple[list[Json], str]:
     groups: dict[tuple[str, str], list[tuple[str, Content]]] = {}
     for name, attribute, content in devices:
@@ -94,8 +94,10 @@ def _partitions(
     return summary, ""
 
 
-def _counters(pool: Pool, used: Used, devices: list[tuple[str, str, Content]]) -> Counters:
-    left = Counters(
+def _counters(
+    pool: InventoryPool, used: Used, devices: list[tuple[str, str, Content]]
+) -> PoolCounters:
+    left = PoolCounters(
         {
             (group.name, name): amount.nanos
             for one in pool.slices
@@ -127,7 +129,7 @@ def _cost(content: Content) -> frozenset[tuple[str, str, int]]:
 
 
 def _shareable(
-    pool: Pool, used: Used, devices: list[tuple[str, str, Content]]
+    pool: InventoryPool, used: Used, devices: list[tuple[str, str, Content]]
 ) -> tuple[Json | None, str]:
     shareable = {name: content for name, _, content in devices if content.shareable}
     if not shareable:

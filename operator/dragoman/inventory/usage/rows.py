@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dragoman.inventory.inventory import Device
+from dragoman.inventory.inventory import InventoryDevice
 from dragoman.model.deviceid import DeviceID, PoolID
 
 
@@ -79,7 +79,7 @@ class NodeRow:
     free: int
     devices: int
     users: tuple[tuple[str, int], ...] = ()
-    tainted: tuple[Device, ...] = ()
+    tainted: tuple[InventoryDevice, ...] = ()
     pools: tuple[PoolID, ...] = ()
 
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
 from dragoman.inventory.holders import Holding
-from dragoman.inventory.inventory import Device, Inventory, State
+from dragoman.inventory.inventory import DeviceState, Inventory, InventoryDevice
 from dragoman.inventory.usage.rows import ClassRow, NodeRow, PodRow, Share
 from dragoman.inventory.usage.waiting import Waiting, waiting
 from dragoman.model.amounts import amount
@@ -32,12 +32,12 @@ def _class_row(inventory: Inventory, name: str, lost: int, pending: int) -> Clas
     return ClassRow(
         name=name,
         drivers=tuple(sorted({device.id.driver for device in members})),
-        free=states[State.FREE],
-        used=states[State.USED],
-        tainted=states[State.TAINTED],
-        held=states[State.HELD],
-        blocked=states[State.BLOCKED],
-        unusable=states[State.UNUSABLE],
+        free=states[DeviceState.FREE],
+        used=states[DeviceState.USED],
+        tainted=states[DeviceState.TAINTED],
+        held=states[DeviceState.HELD],
+        blocked=states[DeviceState.BLOCKED],
+        unusable=states[DeviceState.UNUSABLE],
         lost=lost,
         pending=pending,
         shares=_shares(members),
@@ -45,7 +45,7 @@ def _class_row(inventory: Inventory, name: str, lost: int, pending: int) -> Clas
     )
 
 
-def tally(inventory: Inventory, devices: Iterable[Device]) -> Counter[State]:
+def tally(inventory: Inventory, devices: Iterable[InventoryDevice]) -> Counter[DeviceState]:
     """Count devices by state; free ones only as far as the shared counters of their pool suffice.
 
     Args:
@@ -55,16 +55,16 @@ def tally(inventory: Inventory, devices: Iterable[Device]) -> Counter[State]:
     members = tuple(devices)
     states = Counter(device.state for device in members)
     free = count_free(inventory, members)
-    states[State.BLOCKED] += states[State.FREE] - free
-    states[State.FREE] = free
+    states[DeviceState.BLOCKED] += states[DeviceState.FREE] - free
+    states[DeviceState.FREE] = free
     return states
 
 
-def count_free(inventory: Inventory, devices: Iterable[Device]) -> int:
+def count_free(inventory: Inventory, devices: Iterable[InventoryDevice]) -> int:
     """Count the one-device claims that these devices still serve, in the allocator's order."""
-    idle: defaultdict[PoolID, list[Device]] = defaultdict(list)
+    idle: defaultdict[PoolID, list[InventoryDevice]] = defaultdict(list)
     for device in devices:
-        if device.state is State.FREE:
+        if device.state is DeviceState.FREE:
             idle[PoolID(device.id.driver, device.id.pool)].append(device)
     return sum(
         inventory.counters[pool].most(one.content for one in found if one.content is not None)
@@ -76,7 +76,7 @@ def _lost(inventory: Inventory) -> Counter[str]:
     """Count lost devices by the class that the claim requested."""
     found: Counter[str] = Counter()
     for device in inventory.devices.values():
-        if device.state is State.LOST:
+        if device.state is DeviceState.LOST:
             found.update({class_of(one) for one in device.owned})
     return found
 
@@ -91,7 +91,7 @@ def class_of(holding: Holding) -> str:
     return ""
 
 
-def _shares(devices: Iterable[Device]) -> tuple[Share, ...]:
+def _shares(devices: Iterable[InventoryDevice]) -> tuple[Share, ...]:
     consumed: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for device in devices:
@@ -105,7 +105,7 @@ def _shares(devices: Iterable[Device]) -> tuple[Share, ...]:
     return tuple(Share(name, consumed[name], total[name]) for name in sorted(total))
 
 
-def inventory_shares(device: Device) -> Counter[str]:
+def inventory_shares(device: InventoryDevice) -> Counter[str]:
     """Return what the shares of a device take of each capacity, in units of 10^-9."""
     found: Counter[str] = Counter()
     for one in device.owned:
@@ -122,9 +122,9 @@ def nodes(inventory: Inventory, only: str = "") -> tuple[NodeRow, ...]:
         only: A DeviceClass; empty for all devices.
     """
     chosen = inventory.members.get(only, ()) if only else tuple(inventory.devices.values())
-    by_node: defaultdict[str, list[Device]] = defaultdict(list)
+    by_node: defaultdict[str, list[InventoryDevice]] = defaultdict(list)
     for device in chosen:
-        if device.state is not State.LOST:
+        if device.state is not DeviceState.LOST:
             by_node[device.node].append(device)
     broken: defaultdict[str, list[PoolID]] = defaultdict(list)
     for pool in inventory.pools.values():
@@ -135,7 +135,7 @@ def nodes(inventory: Inventory, only: str = "") -> tuple[NodeRow, ...]:
         NodeRow(
             node=node,
             free=count_free(inventory, by_node[node]),
-            devices=sum(one.state is not State.UNUSABLE for one in by_node[node]),
+            devices=sum(one.state is not DeviceState.UNUSABLE for one in by_node[node]),
             users=_users(by_node[node]),
             tainted=tuple(one for one in by_node[node] if one.taints),
             pools=tuple(broken[node]),
@@ -144,7 +144,7 @@ def nodes(inventory: Inventory, only: str = "") -> tuple[NodeRow, ...]:
     )
 
 
-def _users(devices: Iterable[Device]) -> tuple[tuple[str, int], ...]:
+def _users(devices: Iterable[InventoryDevice]) -> tuple[tuple[str, int], ...]:
     found: Counter[str] = Counter()
     for device in devices:
         for name in {name for one in device.owned for name in holder_names(one)}:
@@ -167,7 +167,7 @@ def waiting_pods(inventory: Inventory) -> tuple[Waiting, ...]:
 
 def pods(inventory: Inventory) -> tuple[PodRow, ...]:
     """Return a row for each pod that has devices or waits for them."""
-    rows: defaultdict[str, list[tuple[Device, Holding]]] = defaultdict(list)
+    rows: defaultdict[str, list[tuple[InventoryDevice, Holding]]] = defaultdict(list)
     for device in inventory.devices.values():
         for holding in device.holdings:
             for user in holding.users:
@@ -182,7 +182,7 @@ def pods(inventory: Inventory) -> tuple[PodRow, ...]:
 def _pod_row(
     inventory: Inventory,
     key: str,
-    held: list[tuple[Device, Holding]],
+    held: list[tuple[InventoryDevice, Holding]],
     missing: tuple[str, ...],
 ) -> PodRow:
     pod = inventory.world.pods.get(key)

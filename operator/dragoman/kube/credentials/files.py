@@ -76,7 +76,7 @@ class Config:
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ChosenContext:
     """The parts of a kubeconfig that a choice means.
 
     Attributes:
@@ -110,7 +110,7 @@ def load(kubeconfig: Path | None) -> Config:
     return Config(current, entries)
 
 
-def connection(config: Config, choice: Choice) -> Connection:
+def connection(config: Config, choice: Choice) -> ChosenContext:
     """Return what a choice means; raise ConnectionSettingsError in kubectl's words."""
     name = choice.context or config.current
     if not (name or choice.cluster or choice.server):
@@ -130,7 +130,7 @@ def connection(config: Config, choice: Choice) -> Connection:
     user = _entry(config, "users", "auth info", user_name) if user_name else {}
     if choice.token:
         user = {**user, "token": choice.token, "tokenFile": ""}
-    return Connection(cluster, user, str(context.get("namespace") or ""))
+    return ChosenContext(cluster, user, str(context.get("namespace") or ""))
 
 
 def content(section: Mapping[str, Any], name: str) -> bytes | None:

@@ -4,7 +4,7 @@ import math
 import ssl
 from collections.abc import Callable
 
-from dragoman.kube.http.pacing import Progress
+from dragoman.kube.http.pacing import ReadProgress
 from dragoman.kube.http.request import Request
 from dragoman.kube.http.response import (
     ConnectionLostError,
@@ -112,7 +112,7 @@ class Connection(Transport):
 
     def _pace(self, stream: LineStream, count: int) -> None:
         now = self._loop.time()
-        if stream.progress is not Progress.PARTIAL:
+        if stream.progress is not ReadProgress.PARTIAL:
             self.deadline = now + self._silence
         pause = stream.pacing.pause_after(now, count, stream.progress)
         self._full = stream.backlog > BACKLOG_LIMIT

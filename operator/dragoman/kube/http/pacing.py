@@ -23,7 +23,7 @@ FULL_READ = 3 << 14
 64 KiB at most, less a TLS record that is not complete."""
 
 
-class Progress(Enum):
+class ReadProgress(Enum):
     """What the last read of a stream completed."""
 
     PARTIAL = "neither the head nor a line"
@@ -43,7 +43,7 @@ class ReadPacing:
     _last_read: float = -math.inf
     _unpaused: int = 0
 
-    def pause_after(self, now: float, count: int, progress: Progress) -> float:
+    def pause_after(self, now: float, count: int, progress: ReadProgress) -> float:
         """Return the seconds to leave the socket unread; 0 to read on.
 
         Args:
@@ -52,7 +52,7 @@ class ReadPacing:
             progress: What they completed.
         """
         self._unpaused += count
-        filtered = progress is Progress.FILTERED and self._unpaused < SOCKET_BUFFER
+        filtered = progress is ReadProgress.FILTERED and self._unpaused < SOCKET_BUFFER
         interval = FILTERED_INTERVAL if filtered else INTERVAL
         self.busy = now - self._last_read < 2 * interval
         self._last_read = now

@@ -38,7 +38,7 @@ HAPPY_EYEBALLS_DELAY = 0.25
 
 
 @dataclass
-class Pool:
+class ConnectionPool:
     """Opens as many connections as requests are in flight, and closes idle ones after a while.
 
     Attributes:

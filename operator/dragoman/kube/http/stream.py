@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from dragoman.kube.http.pacing import Progress, ReadPacing
+from dragoman.kube.http.pacing import ReadPacing, ReadProgress
 from dragoman.kube.http.response import HttpError, Response, ResponseParser
 
 LINE_LIMIT = 1 << 24
@@ -37,7 +37,7 @@ class LineStream(ResponseParser):
         self._waiter: asyncio.Future[None] | None = None
         self._error: HttpError | None = None
         self.backlog = 0
-        self.progress = Progress.PARTIAL
+        self.progress = ReadProgress.PARTIAL
         self.pacing = ReadPacing()
 
     async def refusal(self) -> Response | None:
@@ -67,20 +67,20 @@ class LineStream(ResponseParser):
     def feed(self, data: bytes) -> None:
         """Parse bytes as they arrive, and wake the consumer where they bring it anything."""
         status = self.status
-        self.progress = Progress.PARTIAL
+        self.progress = ReadProgress.PARTIAL
         super().feed(data)
         if self.status != status:
-            self.progress = Progress.KEPT
+            self.progress = ReadProgress.KEPT
         # The consumer sleeps through lines that were filtered out: to wake it costs more than they.
-        if self.status != 200 or self.progress is Progress.KEPT:
+        if self.status != 200 or self.progress is ReadProgress.KEPT:
             self._wake()
 
     def on_content(self, content: bytes) -> None:
         """Split a piece of the body into lines; raise HttpError when one is too long."""
         *lines, rest = content.split(b"\n") if self.status == 200 else [content]
         if lines:
-            if self.progress is Progress.PARTIAL:
-                self.progress = Progress.FILTERED
+            if self.progress is ReadProgress.PARTIAL:
+                self.progress = ReadProgress.FILTERED
             lines[0] = bytes(self._partial) + lines[0]
             self._partial.clear()
         self._partial += rest
@@ -89,7 +89,7 @@ class LineStream(ResponseParser):
             raise HttpError(f"a line of the response has more than {limit} bytes")
         for line in lines:
             if self._predicate(line):
-                self.progress = Progress.KEPT
+                self.progress = ReadProgress.KEPT
                 self._lines.append(line)
                 self.backlog += len(line)
 

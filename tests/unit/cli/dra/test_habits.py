@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.cli import COMMANDS, GLOBAL_OPTIONS, USER_COMMANDS, cli, hoisted
 from dragoman.cli.dra.cluster.options import Timeout
-from dragoman.cli.dra.jsonpath import PathError, path, template
+from dragoman.cli.dra.jsonpath import JSONPathError, path, template
 from dragoman.cli.dra.kinds import SPELLINGS
 from tests.support import manifests as objects
 from tests.support.dra import Desk, invoke
@@ -202,7 +202,7 @@ def test_jsonpath_is_kubectls(expression: str, expected: list[object]) -> None:
 
 def test_a_template_without_an_end_is_refused() -> None:
     for text in ("{range .a[*]}", "{end}", "{.a[}"):
-        with pytest.raises(PathError):
+        with pytest.raises(JSONPathError):
             template(text)
     assert template('{.a}{"\\t"}b')({"a": {"c": 1}}) == json.dumps({"c": 1}) + "\tb"
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dragoman.cli.dra.output import Exit, Progress, Report, Table, show, watch
+from dragoman.cli.dra.output import Exit, ProgressLine, Report, Table, show, watch
 
 REPORTS = [
     Report(
@@ -104,7 +104,7 @@ def test_long_work_shows_a_terminal_how_far_it_is_in_one_line(
     monkeypatch.setenv("COLUMNS", "30")
     monkeypatch.setenv("TERM", "xterm")
     times = iter([0.0, seconds, seconds])
-    with Progress(clock=lambda: next(times)) as progress:
+    with ProgressLine(clock=lambda: next(times)) as progress:
         progress("resourceclaimtemplates", 4)
         progress("pods", 11)
     assert stream.getvalue() == expected

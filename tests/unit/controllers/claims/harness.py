@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.claims.enqueue import EventHandlers, ObjectKey, lane
 from dragoman.controllers.claims.othercontroller import OtherController
 from dragoman.kube.workqueue import WorkQueue
@@ -30,7 +30,7 @@ class Collected(WorkQueue[ObjectKey]):
 class Waking:
     """A cluster, and the keys that it woke."""
 
-    cluster: Cluster
+    cluster: ClusterStores
     intake: EventHandlers
     queue: Collected
 
@@ -48,7 +48,7 @@ class Waking:
 def waking(*before: Object) -> Waking:
     """Return a cluster that has these objects, and has settled."""
     client: Any = None
-    cluster, queue = Cluster(client, SERVED), Collected()
+    cluster, queue = ClusterStores(client, SERVED), Collected()
     other = OtherController(cluster.state, lambda _: None, lambda *_: None)
     made = Waking(cluster, EventHandlers(cluster.state, queue, other), queue)
     made.intake.observe(cluster)

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from dragoman.cluster.cluster import Cluster
+from dragoman.cluster.cluster import ClusterStores
 from dragoman.cluster.state import Since
 from dragoman.controllers.claims.controller import ClaimController
 from dragoman.controllers.claims.mode import ClaimMode
@@ -142,7 +142,7 @@ class Process:
         self.api = api
         self.leading = True
         recorder = EventRecorder(cast(Client, api))
-        self.cluster = Cluster(cast(Client, api), SERVED)
+        self.cluster = ClusterStores(cast(Client, api), SERVED)
         self.controller = ClaimController(
             self.cluster,
             recorder,

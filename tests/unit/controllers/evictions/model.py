@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
-from dragoman.cluster.cluster import Cluster
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.cluster import ClusterStores
+from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.evictions.controller import EvictionController
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.kube.client import Client
@@ -144,8 +144,8 @@ async def controlling(
     """
     client = cast(Client, api)
     recorder = EventRecorder(client)
-    cluster = Cluster(client, SERVED)
-    devices = cluster.part(Devices)
+    cluster = ClusterStores(client, SERVED)
+    devices = cluster.part(DeviceStores)
     made = EvictionController(cluster, recorder, assist=assist)
     devices.serve_rules(RULES)
     for pod in api.stored.values():

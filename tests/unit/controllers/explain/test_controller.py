@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from prometheus_client.core import Metric
 
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.explain.controller import ExplainController, profile_of
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube import events
@@ -64,7 +64,7 @@ class Cluster:
         self.recorder = EventRecorder(client)
         self.cluster = cluster_of(api, content=True)
         self.cluster.keep_waiting(partial(reduced, "pods"))
-        devices = self.cluster.part(Devices)
+        devices = self.cluster.part(DeviceStores)
         self.informers: dict[str, Informer[Any]] = {
             "Pod": self.cluster.pods,
             "ResourceClaim": self.cluster.claims,
@@ -92,7 +92,7 @@ class Cluster:
         """Let all first lists be complete."""
         for informer in self.informers.values():
             informer.synced.set()
-        self.cluster.part(Devices).rules_known.set()
+        self.cluster.part(DeviceStores).rules_known.set()
 
     async def until(self, events: int) -> list[tuple[str, str]]:
         """Wait for Events, then for as long again as a further one could take."""
@@ -349,7 +349,7 @@ def test_devices_are_not_counted_before_taints_are_known() -> None:
         cluster = full(claim(), waiting())
         async with running(cluster):
             pass
-        devices = cluster.cluster.part(Devices)
+        devices = cluster.cluster.part(DeviceStores)
         devices.rules_known.clear()
         listing = asyncio.ensure_future(cluster.controller.state.wait_listed())
         await asyncio.sleep(0)

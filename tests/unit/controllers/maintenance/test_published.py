@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dragoman.cluster import published
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.devices import DeviceStores
 from dragoman.cluster.published import Published, ReviewedDevices
 from dragoman_webhooks.targets import Matches
 from tests.support import manifests as objects
@@ -27,7 +27,7 @@ def devices() -> ReviewedDevices:
         cluster = cluster_of(model)
         found = ReviewedDevices(cluster)
         assert found.count({"driver": DRIVER}) is None
-        await cluster.part(Devices).slices.resync()
+        await cluster.part(DeviceStores).slices.resync()
         following = asyncio.create_task(found.run())
         for _ in range(3000):
             await asyncio.sleep(0.01)
@@ -83,7 +83,7 @@ async def test_slices_that_change_while_two_targets_are_computed_are_not_forgott
 ) -> None:
     model: Any = Model(random.Random(1))
     cluster = cluster_of(model)
-    informers, stored = cluster.part(Devices), cluster.part(Published)
+    informers, stored = cluster.part(DeviceStores), cluster.part(Published)
     informers.slices.synced.set()
     turns: list[asyncio.Future[None]] = []
 
@@ -132,13 +132,13 @@ model = Model(random.Random(1))
 path = "/apis/resource.k8s.io/v1/resourceslices/s"
 model.objects[path] = objects.resource_slice(POOL, ["a", "b"], DRIVER, "s")
 from dragoman.cluster.published import Published
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.devices import DeviceStores
 from tests.support.clusters import cluster_of
 
 async def listed():
     cluster = cluster_of(model)
     found = ReviewedDevices(cluster)
-    await cluster.part(Devices).slices.resync()
+    await cluster.part(DeviceStores).slices.resync()
     found._inventory = await cluster.part(Published).inventory()
     return found
 

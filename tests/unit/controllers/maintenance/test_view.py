@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.maintenance.view import SharedView
 from tests.support.clusters import RULES, cluster_of
 
@@ -18,7 +18,7 @@ def event(kind: str, generation: int = 1) -> dict[str, Any]:
 
 async def test_a_rule_that_was_deleted_holds_no_device_before_its_event() -> None:
     cluster = cluster_of()
-    devices, view = cluster.part(Devices), SharedView(cluster)
+    devices, view = cluster.part(DeviceStores), SharedView(cluster)
     devices.serve_rules(RULES)
     devices.rules.synced.set()
     devices.rules.handle(event("ADDED"))
@@ -31,7 +31,7 @@ async def test_a_rule_that_was_deleted_holds_no_device_before_its_event() -> Non
 
 async def test_a_rule_that_is_made_changed_or_deleted_wakes_drains() -> None:
     cluster = cluster_of()
-    devices, view = cluster.part(Devices), SharedView(cluster)
+    devices, view = cluster.part(DeviceStores), SharedView(cluster)
     devices.serve_rules(RULES)
     woken: list[object] = []
     async with view.notifying(woken.append):

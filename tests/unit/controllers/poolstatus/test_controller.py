@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.poolstatus import statuses
 from dragoman.controllers.poolstatus.controller import PoolStatusController
 from dragoman.inventory.poolstatus.status import PoolFacts, pool_statuses
@@ -79,7 +79,7 @@ class Setup:
         loop = asyncio.get_running_loop()
         begin = loop.time()
         cluster = cluster_of(self.api, content=True)
-        self.devices = cluster.part(Devices)
+        self.devices = cluster.part(DeviceStores)
         self.controller = PoolStatusController(
             cluster,
             REQUESTS,
@@ -260,7 +260,7 @@ async def test_no_answer_is_older_than_its_request_where_clocks_differ() -> None
 async def test_a_clock_that_is_set_back_makes_no_answer_older() -> None:
     now = [1000.0]
     cluster = cluster_of(Api(), content=True)
-    informers = cluster.part(Devices)
+    informers = cluster.part(DeviceStores)
     found = statuses.Statuses(cluster, views=True, clock=lambda: now[0])
     key = statuses.StatusKey("d", None)
     assert (await found.of(key, 1000.0)).pools == {}

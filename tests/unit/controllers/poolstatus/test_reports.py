@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from dragoman.allocation.features import profile
-from dragoman.cluster.devices import Devices
+from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.poolreports.controller import PoolReports
 from dragoman.model import Claim
 from tests.support.apiserver import ApiServer
@@ -34,7 +34,7 @@ class Setup:
     def __init__(self, api: Api, *, holders: bool = False) -> None:
         self.api = api
         self.cluster = cluster_of(api, content=True)
-        self.devices = self.cluster.part(Devices)
+        self.devices = self.cluster.part(DeviceStores)
         loop = asyncio.get_running_loop()
         self.reports = PoolReports(
             self.cluster,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.inventory.inventory import State
+from dragoman.inventory.inventory import DeviceState
 from tests.support.worlds.inventory import DRIVER, device, device_class, inventory, pool
 
 COUNTERS = [{"name": "set", "counters": {"memory": {"value": "8Gi"}}}]
@@ -75,7 +75,7 @@ def test_slices_of_older_generations_are_named() -> None:
 
 def test_devices_of_an_incomplete_pool_are_unusable() -> None:
     taken = inventory(device_class(), pool("n", 2, resourceSliceCount=2))
-    assert {one.state for one in taken.devices.values()} == {State.UNUSABLE}
+    assert {one.state for one in taken.devices.values()} == {DeviceState.UNUSABLE}
 
 
 def test_a_pool_of_several_nodes_may_repeat_a_device_name() -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
-from dragoman.kube.http.pool import Pool
+from dragoman.kube.http.pool import ConnectionPool
 from dragoman.kube.http.request import Request
 
 Reply = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -71,13 +71,13 @@ async def fake_server(
     client: ssl.SSLContext | None = None,
     host: str = "127.0.0.1",
     address: str = "127.0.0.1",
-) -> AsyncIterator[tuple[FakeServer, Pool]]:
+) -> AsyncIterator[tuple[FakeServer, ConnectionPool]]:
     """Run a server with this script, and give it with a pool of connections to it."""
     fake = FakeServer([send(one) if isinstance(one, bytes) else one for one in script])
     listening = await asyncio.start_server(fake.serve, address, 0, ssl=server)
     fake.port = listening.sockets[0].getsockname()[1]
     scheme = "http" if client is None else "https"
-    pool = Pool(f"{scheme}://{host}:{fake.port}", lambda: client)
+    pool = ConnectionPool(f"{scheme}://{host}:{fake.port}", lambda: client)
     try:
         yield fake, pool
     finally:

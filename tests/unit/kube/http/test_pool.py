@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dragoman.kube.http import pool as pools
-from dragoman.kube.http.pool import Pool
+from dragoman.kube.http.pool import ConnectionPool
 from dragoman.kube.http.request import Request
 from dragoman.kube.http.response import ConnectError, ConnectionLostError, HttpError
 from tests.support.controlplane.certificates import Authority
@@ -36,7 +36,7 @@ from tests.unit.kube.http.fakes import (
 from tests.unit.kube.http.harness import client_context, resetting_server, server_context
 
 
-async def bodies(pool: Pool, count: int) -> list[bytes]:
+async def bodies(pool: ConnectionPool, count: int) -> list[bytes]:
     """Send so many requests, one after the other, and return the bodies of the responses."""
     return [(await pool.send(POST)).body for _ in range(count)]
 
@@ -154,7 +154,7 @@ async def test_the_number_of_idle_connections_is_bounded(monkeypatch: pytest.Mon
     ],
 )
 async def test_an_unreachable_server_is_a_connect_error_that_names_it(server: str) -> None:
-    pool = Pool(server, lambda: None)
+    pool = ConnectionPool(server, lambda: None)
     with pytest.raises(ConnectError, match=f"no connection to {server}: "):
         await pool.send(GET)
     await pool.close()
@@ -164,7 +164,7 @@ async def test_unreadable_certificates_are_a_connect_error() -> None:
     def unreadable() -> ssl.SSLContext:
         raise FileNotFoundError("no such file: ca.crt")
 
-    pool = Pool("https://127.0.0.1:9", unreadable)
+    pool = ConnectionPool("https://127.0.0.1:9", unreadable)
     with pytest.raises(ConnectError, match=r"ca\.crt"):
         await pool.send(GET)
     await pool.close()
@@ -193,7 +193,9 @@ class SlowContext(ssl.SSLContext):
 
 async def test_a_pool_closes_after_resets_in_handshakes() -> None:
     with resetting_server() as port:
-        pool = Pool(f"https://127.0.0.1:{port}", partial(SlowContext, ssl.PROTOCOL_TLS_CLIENT))
+        pool = ConnectionPool(
+            f"https://127.0.0.1:{port}", partial(SlowContext, ssl.PROTOCOL_TLS_CLIENT)
+        )
         for _ in range(5):
             with pytest.raises(ConnectError):
                 await pool.send(GET)
@@ -206,7 +208,7 @@ async def test_a_request_that_is_cancelled_in_a_handshake_leaves_nothing() -> No
     asyncio.get_running_loop().set_exception_handler(lambda _, report: reports.append(report))
     with resetting_server() as port:
         trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        pool = Pool(f"https://127.0.0.1:{port}", lambda: trust)
+        pool = ConnectionPool(f"https://127.0.0.1:{port}", lambda: trust)
         for turns in range(30):
             sending = asyncio.create_task(pool.send(GET))
             for _ in range(turns):
@@ -229,7 +231,7 @@ async def test_a_reset_in_the_middle_of_a_write_is_an_error_and_the_pool_goes_on
 
     async with await asyncio.start_server(resets, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        pool = Pool(f"http://127.0.0.1:{port}", lambda: None)
+        pool = ConnectionPool(f"http://127.0.0.1:{port}", lambda: None)
         for _ in range(2):
             with pytest.raises(HttpError):
                 await pool.send(Request("POST", "/", HEADERS, bytes(9_000_000), "text/plain"))
@@ -254,7 +256,7 @@ async def test_a_server_that_stalls_in_the_handshake_is_given_up_and_disconnecte
         await asyncio.start_server(stall, "127.0.0.1", 0) as server,
     ):
         port = server.sockets[0].getsockname()[1]
-        pool = Pool(f"https://127.0.0.1:{port}", ssl.create_default_context)
+        pool = ConnectionPool(f"https://127.0.0.1:{port}", ssl.create_default_context)
         with pytest.raises(ConnectError, match=rf"no connection to {pool.server} within 0\.3 s"):
             await pool.send(GET)
         await ended.wait()

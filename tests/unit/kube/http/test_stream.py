@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.kube.http import pacing
 from dragoman.kube.http import stream as streams
-from dragoman.kube.http.pool import Pool
+from dragoman.kube.http.pool import ConnectionPool
 from dragoman.kube.http.response import HttpError, StatusError
 from dragoman.kube.http.stream import LineStream, Predicate
 from tests.support.scriptedserver import PATIENCE, eventually
@@ -35,7 +35,9 @@ def every_line(_: bytes) -> bool:
     return True
 
 
-async def read_all(pool: Pool, into: list[bytes], predicate: Predicate = every_line) -> None:
+async def read_all(
+    pool: ConnectionPool, into: list[bytes], predicate: Predicate = every_line
+) -> None:
     """Read a stream to its end."""
     async with aclosing(pool.stream(GET, predicate)) as batches:
         async for batch in batches:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.kube.http.pool import Pool
+from dragoman.kube.http.pool import ConnectionPool
 from dragoman.kube.http.request import Request
 from dragoman.kube.http.response import ConnectError, HttpError
 from tests.support.controlplane.certificates import Authority
@@ -108,7 +108,7 @@ async def test_a_server_without_tls_is_an_error(authority: Authority) -> None:
 
     async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        pool = Pool(f"https://127.0.0.1:{port}", partial(client_context, authority))
+        pool = ConnectionPool(f"https://127.0.0.1:{port}", partial(client_context, authority))
         with pytest.raises(ConnectError):
             await pool.send(GET)
         await pool.close()
@@ -133,7 +133,7 @@ async def test_a_rotated_client_certificate_is_used_by_the_next_request(
 
     current = [client("before")]
     async with fake_server(record, record, record, server=server) as (fake, _):
-        pool = Pool(f"https://127.0.0.1:{fake.port}", lambda: current[0])
+        pool = ConnectionPool(f"https://127.0.0.1:{fake.port}", lambda: current[0])
         await pool.send(GET)
         await pool.send(GET)
         current[0] = client("after")

@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman_webhooks.executor import INLINE_BYTES
-from dragoman_webhooks.server import Limits
+from dragoman_webhooks.server import ServerLimits
 from tests.support.worlds.reviews import BODY, claim, post, review
 from tests.unit.webhooks.harness import response, serving, turns, wire
 
@@ -14,7 +14,7 @@ LARGE = BODY + b" " * INLINE_BYTES
 
 
 async def test_large_bodies_beyond_the_budget_are_refused_and_ordinary_ones_are_not() -> None:
-    limits = Limits(body_bytes=len(LARGE) + 1000, read_timeout=30)
+    limits = ServerLimits(body_bytes=len(LARGE) + 1000, read_timeout=30)
     async with serving(limits=limits) as client, wire(client) as (reader, writer):
         async with wire(client) as (_, other):
             other.write(post(LARGE)[:-10])
@@ -30,7 +30,7 @@ async def test_large_bodies_beyond_the_budget_are_refused_and_ordinary_ones_are_
 
 
 async def test_an_incomplete_body_is_evicted_for_a_smaller_one() -> None:
-    limits = Limits(body_bytes=3 * len(LARGE), read_timeout=30)
+    limits = ServerLimits(body_bytes=3 * len(LARGE), read_timeout=30)
     async with serving(limits=limits) as client, wire(client) as (endless, holder):
         holder.write(post(LARGE * 3)[:-10])
         await turns(20)
@@ -41,7 +41,7 @@ async def test_an_incomplete_body_is_evicted_for_a_smaller_one() -> None:
 
 
 async def test_the_bytes_of_a_client_that_leaves_return_to_the_budget() -> None:
-    async with serving(limits=Limits(body_bytes=4000)) as client:
+    async with serving(limits=ServerLimits(body_bytes=4000)) as client:
         for _ in range(5):
             async with wire(client) as (_, writer):
                 writer.write(post()[:-10])
@@ -54,7 +54,10 @@ async def test_the_bytes_of_a_client_that_leaves_return_to_the_budget() -> None:
 async def test_a_client_that_leaves_returns_exactly_the_bytes_it_took() -> None:
     begun = post(b"1\r\nx\r\n0\r\nX: " + b"x" * 3000 + b"\r\nY:", "Transfer-Encoding: chunked")
     held = INLINE_BYTES + 4000
-    async with serving(limits=Limits(body_bytes=held)) as client, wire(client) as (reader, writer):
+    async with (
+        serving(limits=ServerLimits(body_bytes=held)) as client,
+        wire(client) as (reader, writer),
+    ):
         for _ in range(3):
             async with wire(client) as (_, other):
                 other.write(begun)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from dragoman_webhooks.http import connection as connections
-from dragoman_webhooks.server import Limits, WebhookServer
+from dragoman_webhooks.server import ServerLimits, WebhookServer
 from tests.support.worlds.reviews import BODY, DENIED, REGISTRY, claim, post, review
 from tests.unit.webhooks.harness import exchange, response, serving, turns, wire
 
@@ -80,7 +80,7 @@ async def test_an_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_a_client_that_does_not_finish_its_headers_is_timed_out() -> None:
-    async with serving(limits=Limits(read_timeout=0.5)) as client:
+    async with serving(limits=ServerLimits(read_timeout=0.5)) as client:
         answer = await exchange(client, b"POST /validate HTTP/1.1\r\nHost:")
     assert answer.startswith(b"HTTP/1.1 408 ")
 
@@ -105,7 +105,7 @@ async def test_the_connection_of_a_client_that_never_reads_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(connections, "KEEP_ALIVE", 0.3)
-    async with serving(limits=Limits(connections=1)) as client:
+    async with serving(limits=ServerLimits(connections=1)) as client:
         async with wire(client) as (_, writer):
             with pytest.raises(ConnectionError):
                 await asyncio.wait_for(flood(writer), 30)

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_webhooks import executor
 from dragoman_webhooks.admission import Costly, ReviewResult, review_configs
-from dragoman_webhooks.server import Limits
+from dragoman_webhooks.server import ServerLimits
 from tests.support.worlds.reviews import claim, post, review
 from tests.unit.webhooks.harness import address, exchange, response, serving, turns, wire
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.hostile("floods")
 
 async def test_the_longest_idle_connection_is_evicted_first() -> None:
     async with (
-        serving(limits=Limits(connections=2)) as client,
+        serving(limits=ServerLimits(connections=2)) as client,
         wire(client) as (reader, writer),
         wire(client) as (idle, _),
     ):
@@ -34,7 +34,7 @@ async def test_the_longest_idle_connection_is_evicted_first() -> None:
 
 async def test_a_request_that_has_begun_is_evicted_after_all_idle_connections() -> None:
     async with (
-        serving(limits=Limits(connections=2, read_timeout=30)) as client,
+        serving(limits=ServerLimits(connections=2, read_timeout=30)) as client,
         wire(client) as (reader, writer),
         wire(client) as (idle, _),
     ):
@@ -48,7 +48,7 @@ async def test_a_request_that_has_begun_is_evicted_after_all_idle_connections() 
 
 async def test_incomplete_requests_are_evicted_for_new_connections() -> None:
     async with (
-        serving(limits=Limits(connections=2, read_timeout=30)) as client,
+        serving(limits=ServerLimits(connections=2, read_timeout=30)) as client,
         AsyncExitStack() as all_,
     ):
         begun = []
@@ -70,7 +70,10 @@ async def test_a_review_under_way_is_never_evicted(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(executor, "INLINE_BYTES", 0)
     monkeypatch.setattr(executor, "review_configs", slow)
-    async with serving(limits=Limits(connections=1)) as client, wire(client) as (reader, writer):
+    async with (
+        serving(limits=ServerLimits(connections=1)) as client,
+        wire(client) as (reader, writer),
+    ):
         writer.write(post())
         await turns()
         assert await exchange(client, b"") == b""
@@ -79,7 +82,7 @@ async def test_a_review_under_way_is_never_evicted(monkeypatch: pytest.MonkeyPat
 
 
 async def test_connections_of_the_address_with_the_most_are_evicted_first() -> None:
-    async with serving(limits=Limits(connections=4, read_timeout=30)) as client:
+    async with serving(limits=ServerLimits(connections=4, read_timeout=30)) as client:
         served, sender = await asyncio.open_connection(
             *address(client), local_addr=("127.0.0.2", 0)
         )

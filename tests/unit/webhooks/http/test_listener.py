@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from dragoman_webhooks.http import listener
-from dragoman_webhooks.server import PATH, Limits, WebhookServer
+from dragoman_webhooks.server import PATH, ServerLimits, WebhookServer
 from dragoman_webhooks.tls.rotation import KeyPair
 from tests.support.worlds.reviews import REGISTRY, certified, claim, review
 from tests.unit.webhooks.harness import Client, Wire, address, serving, turns
@@ -54,7 +54,7 @@ async def test_handshakes_that_never_end_do_not_delay_a_new_connection(
     monkeypatch.setattr(listener, "SILENT", 4)
     monkeypatch.setattr(listener, "TURN", 0.01)
     context, authority = certified()
-    async with serving(tls=context, limits=Limits(read_timeout=30)) as client:
+    async with serving(tls=context, limits=ServerLimits(read_timeout=30)) as client:
         wires = await opened(client, 8, first)
         assert await status(client, authority) == 200
         # The oldest give way to newer ones, long before their own timeout.
@@ -69,7 +69,7 @@ async def test_handshakes_that_gave_way_are_kept_for_a_short_time_only(
     monkeypatch.setattr(listener, "HANDSHAKES", 4)
     monkeypatch.setattr(listener, "TURN", 0.01)
     context, authority = certified()
-    async with serving(tls=context, limits=Limits(read_timeout=600)) as client:
+    async with serving(tls=context, limits=ServerLimits(read_timeout=600)) as client:
         wires = await opened(client, 40, HELLO)
         assert await status(client, authority) == 200
         # aiofastnet keeps a handshake that was closed until its timer ends.
@@ -86,7 +86,7 @@ async def test_silent_sockets_take_no_place_of_a_handshake(
     monkeypatch.setattr(listener, "HANDSHAKES", 1)
     monkeypatch.setattr(listener, "TURN", 30.0)
     context, authority = certified()
-    async with serving(tls=context, limits=Limits(read_timeout=30)) as client:
+    async with serving(tls=context, limits=ServerLimits(read_timeout=30)) as client:
         silent = await opened(client, 8)
         assert await status(client, authority) == 200
         for _, writer in silent:
@@ -95,13 +95,13 @@ async def test_silent_sockets_take_no_place_of_a_handshake(
 
 async def test_a_silent_socket_is_closed_after_the_timeout() -> None:
     context, _ = certified()
-    async with serving(tls=context, limits=Limits(read_timeout=0.05)) as client:
+    async with serving(tls=context, limits=ServerLimits(read_timeout=0.05)) as client:
         assert await closed(await opened(client, 1)) == [b""]
 
 
 async def test_sockets_close_when_the_server_stops() -> None:
     context, _ = certified()
-    async with serving(tls=context, limits=Limits(read_timeout=30)) as client:
+    async with serving(tls=context, limits=ServerLimits(read_timeout=30)) as client:
         wires = [*await opened(client, 2), *await opened(client, 2, HELLO)]
         await turns()
     assert await closed(wires) == [b""] * 4
@@ -121,7 +121,7 @@ async def test_of_many_honest_handshakes_at_once_none_is_given_up(
 async def test_idle_connections_over_tls_do_not_keep_others_out() -> None:
     context, authority = certified()
     trusted = ssl.create_default_context(cadata=authority.certificate.pem.decode())
-    async with serving(tls=context, limits=Limits(connections=4, read_timeout=30)) as client:
+    async with serving(tls=context, limits=ServerLimits(connections=4, read_timeout=30)) as client:
         idle = [await asyncio.open_connection(*address(client), ssl=trusted) for _ in range(8)]
         assert [await status(client, authority) for _ in range(3)] == [200] * 3
         # A close_notify tells the client that the end is no fault.
@@ -172,7 +172,7 @@ async def test_a_thousand_dead_sockets_do_not_keep_a_new_connection_from_a_revie
 ) -> None:
     file_limit(4096)
     context, authority = certified()
-    async with serving(tls=context, limits=Limits(read_timeout=60)) as client:
+    async with serving(tls=context, limits=ServerLimits(read_timeout=60)) as client:
         dead = await opened(client, 1000, first)
         async with asyncio.timeout(30):  # half of the timeout of the dead sockets
             assert await status(client, authority) == 200

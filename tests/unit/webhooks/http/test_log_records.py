@@ -7,7 +7,7 @@ import ssl
 import pytest
 
 from dragoman.logs import RATE_LIMITED, RateLimit
-from dragoman_webhooks.server import Limits
+from dragoman_webhooks.server import ServerLimits
 from tests.support.worlds.reviews import BODY, certified, post
 from tests.unit.webhooks.harness import address, serving, turns, wire
 
@@ -43,7 +43,7 @@ async def test_a_client_that_leaves_during_its_handshake_causes_no_line(
 
 
 async def leave_during_handshakes(context: ssl.SSLContext) -> None:
-    async with serving(tls=context, limits=Limits(read_timeout=30)) as client:
+    async with serving(tls=context, limits=ServerLimits(read_timeout=30)) as client:
         for _ in range(20):
             _, writer = await asyncio.open_connection(*address(client))
             writer.write(b"\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03")

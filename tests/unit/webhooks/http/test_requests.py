@@ -6,7 +6,7 @@ import json
 import pytest
 
 from dragoman_webhooks.http.requests import HEAD_LIMIT, PIPELINE_LIMIT
-from dragoman_webhooks.server import Limits
+from dragoman_webhooks.server import ServerLimits
 from tests.support.worlds.reviews import BODY, claim, post, review
 from tests.unit.webhooks.harness import exchange, response, serving, turns, wire
 
@@ -96,7 +96,7 @@ async def test_a_refused_request_gets_no_100_continue() -> None:
 async def test_an_invalid_request_gets_an_error_and_the_connection_ends(
     sent: bytes, status: int
 ) -> None:
-    async with serving(limits=Limits(read_timeout=5)) as client:
+    async with serving(limits=ServerLimits(read_timeout=5)) as client:
         answer = await exchange(client, sent)
         assert (await client.reviewed(review(claim())))["allowed"] is True
     assert answer.startswith(f"HTTP/1.1 {status} ".encode())
@@ -120,7 +120,10 @@ MUCH = HEAD_LIMIT + 4096
     ],
 )
 async def test_too_many_bytes_beside_a_body_end_the_connection(endless: bytes) -> None:
-    async with serving(limits=Limits(read_timeout=5)) as client, wire(client) as (reader, writer):
+    async with (
+        serving(limits=ServerLimits(read_timeout=5)) as client,
+        wire(client) as (reader, writer),
+    ):
         writer.write(post(b"", CHUNKED))
         await turns()
         writer.write(endless)

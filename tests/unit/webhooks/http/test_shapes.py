@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from dragoman_webhooks.server import Limits
+from dragoman_webhooks.server import ServerLimits
 from tests.support.hostile import Tries
 from tests.support.worlds.reviews import claim, review
 from tests.unit.webhooks.harness import Client, exchange, serving, wire
@@ -30,7 +30,7 @@ async def answered(client: Client, sent: bytes) -> list[int]:
 async def test_no_shape_of_a_request_lets_an_invalid_config_in(group: str, tries: Tries) -> None:
     shapes = ONE[group]
     tries(len(shapes))
-    async with serving(limits=Limits(read_timeout=5)) as client:
+    async with serving(limits=ServerLimits(read_timeout=5)) as client:
         statuses = {name: await answered(client, sent) for name, sent in shapes.items()}
         assert (await client.reviewed(review(claim())))["allowed"] is True
     inside = {name: found for name, found in statuses.items() if any(s >= 500 for s in found)}
@@ -43,7 +43,7 @@ async def test_no_shape_of_a_request_lets_an_invalid_config_in(group: str, tries
 
 async def test_no_request_is_smuggled_behind_another(tries: Tries) -> None:
     tries(len(TWO))
-    async with serving(limits=Limits(read_timeout=5)) as client:
+    async with serving(limits=ServerLimits(read_timeout=5)) as client:
         assert b'"allowed":true' in await exchange(
             client, SECOND.replace(b"Host", b"Connection: close\r\nHost")
         )

@@ -17,7 +17,7 @@ from dragoman_webhooks.tls.authority import (
     read_secret,
     write_secret,
 )
-from dragoman_webhooks.tls.rotation import Action, Facts, Keys, Lifetimes, plan
+from dragoman_webhooks.tls.rotation import Action, Keys, Lifetimes, RotationFacts, plan
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -37,7 +37,9 @@ class World:
     hosts: frozenset[str] = HOSTS
 
     def planned(self) -> Action | None:
-        facts = Facts(self.keys, self.published, self.hosts, self.now, self.now - self.since)
+        facts = RotationFacts(
+            self.keys, self.published, self.hosts, self.now, self.now - self.since
+        )
         return plan(facts, LIFETIMES)
 
     def act(self) -> Action | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from dragoman.cli.dra.cluster.labels import selected
-from dragoman.cli.dra.cluster.selection import Selection
+from dragoman.cli.dra.cluster.selection import ObjectSelection
 from dragoman.cli.dra.output import Unusable
 from dragoman.cluster.reader import Reader
 from dragoman.inventory.snapshots.snapshot import Snapshot
@@ -25,7 +25,7 @@ Answer = TypeVar("Answer")
 Progress = Callable[[str, int], None]
 
 
-class Target(Protocol):
+class ServerOptions(Protocol):
     """The options that say which API server is called, and as whom."""
 
     @property
@@ -96,14 +96,14 @@ class UserCredentials(Credentials):
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ServerConnection:
     """Calls of the API server that the options name; each raises Unusable without an answer.
 
     Attributes:
         target: The options.
     """
 
-    target: Target
+    target: ServerOptions
 
     def call(self, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
         """Ask what one answer takes."""
@@ -119,7 +119,7 @@ class Connection:
         """Read objects; those of one namespace where the user may not list all."""
         return self.call(lambda client: Reader(client, namespace, progress).read(plurals))
 
-    def selected(self, plural: str, selection: Selection, namespace: str) -> frozenset[str]:
+    def selected(self, plural: str, selection: ObjectSelection, namespace: str) -> frozenset[str]:
         """Return the objects with labels and fields; empty stands for all namespaces."""
         return self.call(lambda client: selected(client, plural, selection, namespace))
 
@@ -132,7 +132,7 @@ class Connection:
 
 
 @asynccontextmanager
-async def client_of(target: Target) -> AsyncIterator[Client]:
+async def client_of(target: ServerOptions) -> AsyncIterator[Client]:
     """Connect to the API server; raise Unusable where the settings do not say to which."""
     with explained():
         credentials = UserCredentials(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman import versions
 from dragoman.cli import manifests
 from dragoman.cli.dra.output import Unusable
-from dragoman.cli.unusable import Unusable as UnusableName
+from dragoman.cli.unusable import UnusableInput
 from dragoman.linting.findings.finding import UnreadableFile
 from dragoman.linting.manifests.documents import UnreadableError, read
 from dragoman.linting.manifests.manifestobjects import objects
@@ -43,7 +43,7 @@ def documents(filenames: Iterable[str]) -> Iterator[Named]:
                     yield name, document
             except UnreadableError as error:
                 raise Unusable(f"{name}:{error.line}: {error}") from None
-    except UnusableName as error:
+    except UnusableInput as error:
         raise Unusable(str(error)) from None
 
 

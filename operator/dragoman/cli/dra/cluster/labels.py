@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.cli.dra.cluster.selection import ENDED, Selection
+from dragoman.cli.dra.cluster.selection import ENDED, ObjectSelection
 from dragoman.kube.client import Client, items
 from dragoman.kube.discovery import DRA_GROUP, DRA_VERSIONS, OPTIONAL_VERSIONS, find_resource
 from dragoman.kube.resources import Resource
@@ -11,7 +11,7 @@ _CORE = ("namespaces", "nodes", "pods")
 
 
 async def selected(
-    client: Client, plural: str, selection: Selection, namespace: str = ""
+    client: Client, plural: str, selection: ObjectSelection, namespace: str = ""
 ) -> frozenset[str]:
     """Return the objects that a label selector and a field selector select.
 

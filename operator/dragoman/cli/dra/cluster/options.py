@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from dragoman.cli.dra.cluster import completion
-from dragoman.cli.dra.cluster.selection import Selection
+from dragoman.cli.dra.cluster.selection import ObjectSelection
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import FORMS, Output, OutputType
 
@@ -158,11 +158,11 @@ def filename_option(text: str, *, required: bool = False) -> Callable[[Command],
 
 
 def selecting(command: Command) -> Command:
-    """Add -l and --field-selector; the command gets one Selection as `selection`."""
+    """Add -l and --field-selector; the command gets one ObjectSelection as `selection`."""
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
-        selection = Selection(options.pop("selector"), options.pop("field_selector"))
+        selection = ObjectSelection(options.pop("selector"), options.pop("field_selector"))
         return command(*arguments, selection=selection, **options)
 
     for option in reversed(_SELECTORS):

@@ -10,7 +10,7 @@ ENDED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ObjectSelection:
     """Which objects are meant, in the words of the API server; empty for all.
 
     Attributes:

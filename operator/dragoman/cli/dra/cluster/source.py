@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import click
 
 from dragoman import versions
-from dragoman.cli.dra.output import Progress, Unusable
+from dragoman.cli.dra.output import ProgressLine, Unusable
 
 if TYPE_CHECKING:  # heavy, and not needed for --help
     from dragoman.allocation.features import Profile
-    from dragoman.cli.dra.cluster.connection import Connection
-    from dragoman.cli.dra.cluster.selection import Selection
+    from dragoman.cli.dra.cluster.connection import ServerConnection
+    from dragoman.cli.dra.cluster.selection import ObjectSelection
     from dragoman.inventory.facts.world import World
     from dragoman.inventory.snapshots.snapshot import Snapshot
     from dragoman.kube.client import Client
@@ -80,16 +80,16 @@ class Source:
         return self.namespace
 
     @property
-    def _cluster(self) -> Connection:
-        from dragoman.cli.dra.cluster.connection import Connection  # noqa: PLC0415 — heavy
+    def _cluster(self) -> ServerConnection:
+        from dragoman.cli.dra.cluster.connection import ServerConnection  # noqa: PLC0415 — heavy
 
-        return Connection(self)
+        return ServerConnection(self)
 
     def read(self, plurals: Iterable[str]) -> Snapshot:
         """Read objects; raise Unusable where neither cluster nor file gives any."""
         if self.snapshot:
             return _load(self.snapshot)
-        with Progress(quiet=self.quiet) as progress:
+        with ProgressLine(quiet=self.quiet) as progress:
             return self._cluster.read(self.namespace, plurals, progress)
 
     def call(self, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
@@ -102,7 +102,7 @@ class Source:
             return self.read(()).kubernetes
         return self.call(_version)
 
-    def selected(self, plural: str, selection: Selection) -> frozenset[str]:
+    def selected(self, plural: str, selection: ObjectSelection) -> frozenset[str]:
         """Return the objects with labels and fields: names, or `namespace/name`.
 
         Raises:

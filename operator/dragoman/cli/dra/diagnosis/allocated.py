@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dragoman.cli.dra.diagnosis.report import View, report
+from dragoman.cli.dra.diagnosis.report import DiagnosisView, report
 from dragoman.cli.dra.inventory import who_table
 from dragoman.cli.dra.output import Cell, Exit, Report, Table
 from dragoman.diagnosis.answers import Answer, Explanation
@@ -15,7 +15,7 @@ from dragoman.model.metadata import Metadata
 Kubelet = Callable[[Metadata], str]
 
 
-def allocated(view: View, subject: Subject, kubelet: Kubelet) -> Report:
+def allocated(view: DiagnosisView, subject: Subject, kubelet: Kubelet) -> Report:
     """Say which devices a pod has, and what the kubelet waits for.
 
     Args:

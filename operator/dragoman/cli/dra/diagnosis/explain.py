@@ -16,7 +16,7 @@ from dragoman.cli.dra.output import Exit, Report, Unusable, show
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from dragoman.cli.dra.cluster.selection import Selection
+    from dragoman.cli.dra.cluster.selection import ObjectSelection
     from dragoman.cli.dra.cluster.source import Source
     from dragoman.cli.dra.formats import Output
 
@@ -96,7 +96,7 @@ def explain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     words: tuple[str, ...],
     filenames: tuple[str, ...],
     node: str,
-    selection: Selection,
+    selection: ObjectSelection,
     timeout: float,
     devices: bool,  # noqa: FBT001 — click passes by name
     every: float,
@@ -130,7 +130,7 @@ def explain(  # noqa: PLR0913, PLR0917 — one parameter for each option
 
 
 def _asked(
-    source: Source, words: tuple[str, ...], filenames: tuple[str, ...], selection: Selection
+    source: Source, words: tuple[str, ...], filenames: tuple[str, ...], selection: ObjectSelection
 ) -> tuple[str, tuple[str, ...]]:
     """Return the kind and the names of the objects of the cluster that are meant."""
     if selection:

@@ -11,9 +11,9 @@ from dragoman.cli.dra.cluster.ended import with_pod
 from dragoman.cli.dra.cluster.files import documents, require_valid
 from dragoman.cli.dra.diagnosis import object_reports, pods
 from dragoman.cli.dra.diagnosis.kubelet import last_warning
-from dragoman.cli.dra.diagnosis.report import View
-from dragoman.cli.dra.output import Progress, Report, Unusable
-from dragoman.diagnosis.files import Planned, overlaid
+from dragoman.cli.dra.diagnosis.report import DiagnosisView
+from dragoman.cli.dra.output import ProgressLine, Report, Unusable
+from dragoman.diagnosis.files import PlannedCluster, overlaid
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.words.spelling import closest
@@ -68,15 +68,15 @@ def reports(  # noqa: PLR0913, PLR0917 — one parameter for each option
     if node and node not in world.nodes and "nodes" in world.listed:
         near = closest(node, world.nodes.keys())
         raise Unusable(f"node {node} not found{f'; did you mean {near}?' if near else ''}")
-    with Progress() as progress, TimeBudget(timeout, clock=time.thread_time):
+    with ProgressLine() as progress, TimeBudget(timeout, clock=time.thread_time):
         unsure = tuple(notes.unknown_labels(source, planned))
-        view = View(inventory, node, devices=devices, notes=unsure, progress=progress)
+        view = DiagnosisView(inventory, node, devices=devices, notes=unsure, progress=progress)
         if filenames:
             return _of_files(view, planned)
         return [_of_object(source, view, kind, name) for name in names]
 
 
-def _of_object(source: Source, view: View, kind: str, name: str) -> Report:
+def _of_object(source: Source, view: DiagnosisView, kind: str, name: str) -> Report:
     if kind in {"class", "node", "device"}:
         answers = {
             "class": object_reports.device_class,
@@ -92,7 +92,7 @@ def _of_object(source: Source, view: View, kind: str, name: str) -> Report:
     return pods.claim(view, key) if kind == "claim" else pods.template(view, key)
 
 
-def _namespace(source: Source, view: View, kind: str, name: str) -> str:
+def _namespace(source: Source, view: DiagnosisView, kind: str, name: str) -> str:
     """Return the namespace of a name: with -A, the only one that has it."""
     if not source.all_namespaces:
         return source.namespace
@@ -104,7 +104,7 @@ def _namespace(source: Source, view: View, kind: str, name: str) -> str:
     return found[0] if found else source.namespace
 
 
-def _of_files(view: View, planned: Planned) -> list[Report]:
+def _of_files(view: DiagnosisView, planned: PlannedCluster) -> list[Report]:
     if planned.pods:
         return [pods.pod(view, key, planned=True) for key in planned.pods]
     alone = [pods.claim(view, key) for key in planned.claims]

@@ -14,7 +14,7 @@ from dragoman.cli.dra.inventory.top_tables import taints_of
 from dragoman.cli.dra.missing import missing, near_names
 from dragoman.cli.dra.output import Cell, Exit, Report, Table
 from dragoman.diagnosis.wording import value_text
-from dragoman.inventory.inventory import Device, Inventory, State
+from dragoman.inventory.inventory import DeviceState, Inventory, InventoryDevice
 from dragoman.inventory.usage.summary import count_free, holder_names
 from dragoman.model.deviceclass import DeviceClass
 from dragoman.model.deviceid import PoolID
@@ -68,9 +68,11 @@ def _class_blocks(
         yield Cell(f"A selector fails, which stops every pod that meets it: {document['failure']}")
 
 
-def _by_driver(inventory: Inventory, members: tuple[Device, ...]) -> dict[str, tuple[int, int]]:
+def _by_driver(
+    inventory: Inventory, members: tuple[InventoryDevice, ...]
+) -> dict[str, tuple[int, int]]:
     """Return how many devices each driver has, and how many are free as `top` counts them."""
-    found: defaultdict[str, list[Device]] = defaultdict(list)
+    found: defaultdict[str, list[InventoryDevice]] = defaultdict(list)
     for one in members:
         found[one.id.driver].append(one)
     return {driver: (len(part), count_free(inventory, part)) for driver, part in found.items()}
@@ -108,7 +110,7 @@ def _paths(text: str) -> list[tuple[str, str, str]]:
     return sorted((one[0], one[1], one[2]) for one in found or () if len(one) == 3)
 
 
-def _names(device: Device, kind: str, domain: str) -> Iterator[str]:
+def _names(device: InventoryDevice, kind: str, domain: str) -> Iterator[str]:
     """Yield names of a domain that a device has; a name without one belongs to the driver."""
     assert device.content is not None  # lost devices were left out
     for full in device.content.document.get(kind) or {}:
@@ -149,11 +151,11 @@ def node(inventory: Inventory, name: str) -> Report:
     return _report(inventory, "NodeExplanation", document, tuple(blocks), status, texts)
 
 
-def _node_devices(devices: Iterable[Device]) -> Table:
+def _node_devices(devices: Iterable[InventoryDevice]) -> Table:
     rows = tuple(
         (
             str(one.id),
-            Cell(str(one.state), "green" if one.state is State.FREE else ""),
+            Cell(str(one.state), "green" if one.state is DeviceState.FREE else ""),
             ", ".join(user for held in one.owned for user in holder_names(held)) or "-",
             " ".join(taints_of(one)) or "-",
         )
@@ -162,7 +164,7 @@ def _node_devices(devices: Iterable[Device]) -> Table:
     return Table(("DEVICE", "STATE", "USED BY", "TAINTS"), rows)
 
 
-def _users(device: Device) -> list[str]:
+def _users(device: InventoryDevice) -> list[str]:
     return [user for held in device.owned for user in holder_names(held)]
 
 
@@ -190,23 +192,23 @@ def device(inventory: Inventory, name: str) -> Report:
         "users": _users(found),
         "attributes": attributes,
     }
-    usable = found.state is State.FREE
+    usable = found.state is DeviceState.FREE
     status = Exit.CLEAR if usable else Exit.OBSTACLE
     return _report(inventory, "DeviceExplanation", document, tuple(blocks), status, who.notes)
 
 
-def _why(inventory: Inventory, found: Device) -> str:
+def _why(inventory: Inventory, found: InventoryDevice) -> str:
     pool = inventory.pools.get(PoolID(found.id.driver, found.id.pool))
     return {
-        State.FREE: "a claim without tolerations can have it.",
-        State.USED: f"{', '.join(_users(found))} has it.",
-        State.HELD: "a hold keeps it out of service.",
-        State.TAINTED: f"it is reserved for {found.reserved}, for which other pods end."
+        DeviceState.FREE: "a claim without tolerations can have it.",
+        DeviceState.USED: f"{', '.join(_users(found))} has it.",
+        DeviceState.HELD: "a hold keeps it out of service.",
+        DeviceState.TAINTED: f"it is reserved for {found.reserved}, for which other pods end."
         if found.reserved
         else f"a claim must tolerate {' '.join(taints_of(found))}.",
-        State.BLOCKED: "the shared counters of its pool are used up by other partitions.",
-        State.UNUSABLE: f"its pool is {pool}.",
-        State.LOST: "it is allocated, but no ResourceSlice has it any more.",
+        DeviceState.BLOCKED: "the shared counters of its pool are used up by other partitions.",
+        DeviceState.UNUSABLE: f"its pool is {pool}.",
+        DeviceState.LOST: "it is allocated, but no ResourceSlice has it any more.",
     }[found.state]
 
 

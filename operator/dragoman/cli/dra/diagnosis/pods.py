@@ -7,7 +7,7 @@ from itertools import islice
 
 from dragoman.cli.dra.diagnosis import devices, text
 from dragoman.cli.dra.diagnosis.allocated import Kubelet, allocated
-from dragoman.cli.dra.diagnosis.report import View, report
+from dragoman.cli.dra.diagnosis.report import DiagnosisView, report
 from dragoman.cli.dra.inventory import who_table
 from dragoman.cli.dra.missing import elsewhere, missing
 from dragoman.cli.dra.output import Cell, Report, Table, Unusable
@@ -25,7 +25,7 @@ USERS = 10
 
 
 def pod(
-    view: View,
+    view: DiagnosisView,
     key: str,
     *,
     planned: bool = False,
@@ -60,7 +60,7 @@ def pod(
     return _searched(view, subject, f"Pod {key}", planned=planned)
 
 
-def claim(view: View, key: str) -> Report:
+def claim(view: DiagnosisView, key: str) -> Report:
     """Explain a claim; raise Unusable where there is none."""
     found = view.inventory.world.claims.get(key)
     if found is None:
@@ -80,7 +80,7 @@ def claim(view: View, key: str) -> Report:
     return report(view, explanation, (*said, "", *who.blocks))
 
 
-def _losing(view: View, claim: Claim) -> Iterator[str]:
+def _losing(view: DiagnosisView, claim: Claim) -> Iterator[str]:
     """Yield pods that wait with an allocated claim, and for which the scheduler deallocates it."""
     namespace, name = claim.namespace, claim.name
     users = (
@@ -96,7 +96,7 @@ def _losing(view: View, claim: Claim) -> Iterator[str]:
             yield one.key
 
 
-def template(view: View, key: str) -> Report:
+def template(view: DiagnosisView, key: str) -> Report:
     """Explain a template; raise Unusable where there is none."""
     found = view.inventory.world.templates.get(key)
     if found is None:
@@ -105,7 +105,7 @@ def template(view: View, key: str) -> Report:
     return _searched(view, subject, f"A claim from template {key}", planned=True)
 
 
-def _not_found(view: View, kind: str, key: str, more: str = "") -> Unusable:
+def _not_found(view: DiagnosisView, kind: str, key: str, more: str = "") -> Unusable:
     world = view.inventory.world
     plural = f"{kind}s"
     for one in world.malformed:
@@ -118,7 +118,7 @@ def _not_found(view: View, kind: str, key: str, more: str = "") -> Unusable:
     return missing(world, f"{kind} {key} not found{more}{hint}", plural)
 
 
-def _searched(view: View, subject: Subject, title: str, *, planned: bool) -> Report:
+def _searched(view: DiagnosisView, subject: Subject, title: str, *, planned: bool) -> Report:
     explanation = view.explain(subject)
     suggestions = suggest(view.inventory, explanation, view.cluster)
     blocks: list[Table | str | Cell] = [

@@ -27,7 +27,7 @@ _STATUS = {
 
 
 @dataclass(slots=True)
-class View:
+class DiagnosisView:
     """What one command looks at, for all its subjects.
 
     Attributes:
@@ -60,7 +60,7 @@ class View:
 
 
 def report(
-    view: View,
+    view: DiagnosisView,
     explanation: Explanation,
     blocks: tuple[Table | str | Cell, ...],
     status: Exit | None = None,
@@ -90,7 +90,7 @@ def report(
 
 
 def document(
-    view: View, explanation: Explanation, suggestions: tuple[Suggestion, ...]
+    view: DiagnosisView, explanation: Explanation, suggestions: tuple[Suggestion, ...]
 ) -> dict[str, Any]:
     """Return an explanation for programs."""
     subject = explanation.subject

@@ -105,7 +105,7 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
     """
     from dragoman.cli.dra.diagnosis import simulate_report, simulation  # noqa: PLC0415 — heavy, not for --help
 
-    different = simulation.Options(added, without_node, without_pod, taints, classes)
+    different = simulation.SimulationOptions(added, without_node, without_pod, taints, classes)
     answer = simulation.answer(source, filenames, different, replicas, timeout, fill=fill)
     report = simulate_report.report(answer)
     show(report, output)

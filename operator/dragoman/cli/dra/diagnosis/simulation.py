@@ -15,7 +15,7 @@ from dragoman.cli.dra.output import Unusable
 from dragoman.diagnosis.addednodes import added as nodes_of
 from dragoman.diagnosis.changes import Changes, changed, taint_rule
 from dragoman.diagnosis.explain import unreadable
-from dragoman.diagnosis.files import WORKLOADS, Planned, flat, overlaid
+from dragoman.diagnosis.files import WORKLOADS, PlannedCluster, flat, overlaid
 from dragoman.diagnosis.simulate import MOST, Placement, largest, place
 from dragoman.diagnosis.virtualnodes import ChangeError, Virtual
 from dragoman.inventory.facts.parser import parse
@@ -87,7 +87,7 @@ class Simulation:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SimulationOptions:
     """What is different, as it was typed.
 
     Attributes:
@@ -108,7 +108,7 @@ class Options:
 def answer(  # noqa: PLR0913 — one parameter for each option
     source: Source,
     filenames: tuple[str, ...],
-    changed_by: Options,
+    changed_by: SimulationOptions,
     replicas: int | None,
     timeout: float,
     *,
@@ -140,7 +140,7 @@ def answer(  # noqa: PLR0913 — one parameter for each option
             rules=tuple(map(taint_rule, changed_by.taints)),
         )
         question = Question(source, snapshot, read, changes, replicas, fill=fill)
-        with output.Progress() as progress, TimeBudget(timeout, clock=time.thread_time):
+        with output.ProgressLine() as progress, TimeBudget(timeout, clock=time.thread_time):
             return run(question, progress)
     except ChangeError as error:
         raise Unusable(str(error)) from None
@@ -182,7 +182,7 @@ def run(question: Question, progress: Progress) -> Simulation:
     )
 
 
-def _without_pod(planned: Planned) -> tuple[World, PodFact]:
+def _without_pod(planned: PlannedCluster) -> tuple[World, PodFact]:
     """Return the cluster without the pod of the files, which must not take room, and the pod."""
     world = parse(planned.snapshot)
     if missing := unreadable(world):
@@ -206,7 +206,7 @@ def _inventory(question: Question, world: World) -> Inventory:
     return take(world, profile)
 
 
-def only_pod(planned: Planned) -> str:
+def only_pod(planned: PlannedCluster) -> str:
     """Return `namespace/name` of the only pod of files; raise Unusable where there is another."""
     if len(planned.pods) != 1:
         listed = ", ".join(planned.pods) or "none"

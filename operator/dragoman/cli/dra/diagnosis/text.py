@@ -13,7 +13,7 @@ from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, times_ou
 from dragoman.diagnosis.explain import exact_requests, unreadable
 from dragoman.diagnosis.subject import Wanted
 from dragoman.diagnosis.suggestions.guards import Guard, guard
-from dragoman.diagnosis.suggestions.secondsearch import Kind, Suggestion
+from dragoman.diagnosis.suggestions.secondsearch import ChangeKind, Suggestion
 from dragoman.inventory.ages import age
 from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import Inventory
@@ -173,10 +173,10 @@ def advice(explanation: Explanation, suggestions: tuple[Suggestion, ...]) -> Ite
     if explanation.answer not in (Answer.DOES_NOT_FIT, Answer.STOPPED):
         return
     said = []
-    for kind in Kind:
+    for kind in ChangeKind:
         of_kind = [one for one in suggestions if one.kind is kind]
         said += [f"* {one.text}" for one in of_kind[:SUGGESTIONS]]
-    several = any(one.kind is Kind.SEVERAL_CHANGES for one in suggestions)
+    several = any(one.kind is ChangeKind.SEVERAL_CHANGES for one in suggestions)
     first = _needed(explanation) if several else _nearest(explanation)
     fits = [] if several or not said else ["It fits:"]
     if first or fits:

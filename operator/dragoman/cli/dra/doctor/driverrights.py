@@ -17,7 +17,7 @@ from dragoman.doctor.pools import Plugins, is_ready
 from dragoman.drivers.rights.dryruns import Existing, Identity, RightsFault
 from dragoman.drivers.rights.probe import NoDryRunError, examine
 from dragoman.inventory.facts.world import PodFact
-from dragoman.inventory.pools.pools import Pool
+from dragoman.inventory.pools.pools import InventoryPool
 from dragoman.kube.client import Client
 from dragoman.kube.credentials.impersonation import impersonation_headers
 from dragoman.kube.kubeconfig import Credentials
@@ -75,7 +75,7 @@ def tried(source: Source, facts: DoctorFacts) -> tuple[Finding, ...]:
 def subjects(facts: DoctorFacts) -> Iterator[TriedDriver]:
     """Yield each driver of nodes with a pod of it, and whose slices it must not write."""
     plugins = Plugins.of(facts)
-    drivers: dict[str, list[Pool]] = {}
+    drivers: dict[str, list[InventoryPool]] = {}
     for pool in facts.inventory.pools.values():
         if pool.node:
             drivers.setdefault(pool.id.driver, []).append(pool)

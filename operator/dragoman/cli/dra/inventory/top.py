@@ -15,7 +15,7 @@ from dragoman.cli.dra.cluster.watching import watched
 from dragoman.cli.dra.kinds import What
 
 if TYPE_CHECKING:
-    from dragoman.cli.dra.cluster.selection import Selection
+    from dragoman.cli.dra.cluster.selection import ObjectSelection
     from dragoman.cli.dra.cluster.source import Source
     from dragoman.cli.dra.formats import Output
     from dragoman.cli.dra.output import Report
@@ -64,7 +64,7 @@ def top(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
     what: str,
     device_class: str,
-    selection: Selection,
+    selection: ObjectSelection,
     every: float,
     html: Path | None,
     output: Output,

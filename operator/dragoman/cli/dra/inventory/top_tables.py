@@ -12,14 +12,14 @@ from dragoman.cli.dra.output import Cell, Report, Table
 from dragoman.cli.dra.reports import Nothing
 from dragoman.inventory.ages import UNKNOWN, age
 from dragoman.inventory.facts.parser import parse
-from dragoman.inventory.inventory import Device, Inventory, take
+from dragoman.inventory.inventory import Inventory, InventoryDevice, take
 from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.inventory.usage import quotas, summary
 from dragoman.inventory.usage.quotas import Charge, NamespaceRow
 from dragoman.words import counted
 
 if TYPE_CHECKING:
-    from dragoman.cli.dra.cluster.selection import Selection
+    from dragoman.cli.dra.cluster.selection import ObjectSelection
     from dragoman.cli.dra.cluster.source import Source
     from dragoman.inventory.usage.rows import ClassRow, NodeRow, PodRow, Share
 
@@ -289,11 +289,11 @@ def _node_text(row: NodeRow, *, wide: bool) -> str:
     return "   ".join(parts)
 
 
-def _tainted(device: Device) -> str:
+def _tainted(device: InventoryDevice) -> str:
     return f"{device.id.device} {' '.join(taints_of(device))}"
 
 
-def taints_of(device: Device) -> Iterator[str]:
+def taints_of(device: InventoryDevice) -> Iterator[str]:
     """Yield the taints of a device; that of a reservation as the pod that it is for."""
     for taint in device.taints:
         reserved = device.reserved and taint.key == PREEMPTION
@@ -350,7 +350,7 @@ def _bad(count: int) -> Cell:
 
 
 def report(
-    source: Source, what: str, device_class: str, selection: Selection, *, wide: bool
+    source: Source, what: str, device_class: str, selection: ObjectSelection, *, wide: bool
 ) -> Report:
     """Read the cluster and count.
 

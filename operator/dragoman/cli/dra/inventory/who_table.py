@@ -13,7 +13,7 @@ from dragoman.cli.dra.output import Cell, Report, Table, Unusable
 from dragoman.inventory.ages import UNKNOWN, age
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.holders import Holding, User
-from dragoman.inventory.inventory import Device, Inventory, State, take
+from dragoman.inventory.inventory import DeviceState, Inventory, InventoryDevice, take
 from dragoman.maintenance.targets import Target, near
 from dragoman.model.deviceid import DeviceID
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _NEEDS: Final = ("resourceslices", "resourceclaims", "devicetaintrules", "pods")
 
-Row = tuple[Device, Holding | None, User | None]
+Row = tuple[InventoryDevice, Holding | None, User | None]
 
 
 def report(source: Source, target: str, *, wide: bool) -> Report:
@@ -128,7 +128,7 @@ def parsed(target: str) -> tuple[str, str]:
     return (kind, rest) if kind in ("pod", "claim", "device") else ("", target)
 
 
-def _named(inventory: Inventory, name: str) -> Iterator[Device]:
+def _named(inventory: Inventory, name: str) -> Iterator[InventoryDevice]:
     driver, _, rest = name.partition("/")
     pool, _, device = rest.rpartition("/")
     # A pool's name may have slashes itself: the whole rest is tried as a pool, too.
@@ -141,14 +141,14 @@ def _named(inventory: Inventory, name: str) -> Iterator[Device]:
             yield one
 
 
-def _of_device(device: Device) -> Iterator[Row]:
+def _of_device(device: InventoryDevice) -> Iterator[Row]:
     if not device.holdings:
         yield device, None, None
     for holding in device.holdings:
         yield from _of_holding(device, holding)
 
 
-def _of_holding(device: Device, holding: Holding) -> Iterator[Row]:
+def _of_holding(device: InventoryDevice, holding: Holding) -> Iterator[Row]:
     if not holding.users:
         yield device, holding, None
     for user in holding.users:
@@ -180,17 +180,19 @@ def _line(inventory: Inventory, row: Row, *, wide: bool) -> tuple[str | Cell, ..
 
 
 _STYLES: Final = {
-    State.FREE: "green",
-    State.LOST: "red",
-    State.TAINTED: "red",
-    State.UNUSABLE: "red",
-    State.BLOCKED: "yellow",
+    DeviceState.FREE: "green",
+    DeviceState.LOST: "red",
+    DeviceState.TAINTED: "red",
+    DeviceState.UNUSABLE: "red",
+    DeviceState.BLOCKED: "yellow",
 }
 
 
-def _states(inventory: Inventory, device: Device, holding: Holding | None) -> Iterator[str]:
+def _states(
+    inventory: Inventory, device: InventoryDevice, holding: Holding | None
+) -> Iterator[str]:
     """Yield the state of a device, what identifies it, and what its driver reported."""
-    if device.state is not State.TAINTED:  # its taints follow
+    if device.state is not DeviceState.TAINTED:  # its taints follow
         yield str(device.state)
     if holding is not None and holding.result.admin:
         yield "admin access"
@@ -220,7 +222,7 @@ def _uuid(content: Content | None) -> str:
     return ""
 
 
-def _health(user: User, device: Device) -> str:
+def _health(user: User, device: InventoryDevice) -> str:
     """Return a health other than Healthy that the kubelet reports (KEP-4680)."""
     status = user.pod.document.get("status") if user.pod else None
     containers = status.get("containerStatuses") if isinstance(status, dict) else None

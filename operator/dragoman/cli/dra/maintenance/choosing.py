@@ -11,7 +11,7 @@ import click
 
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.cluster.source import Source
-from dragoman.cli.dra.maintenance.targeting import ASKED_ABOVE, Wish
+from dragoman.cli.dra.maintenance.targeting import ASKED_ABOVE, WantedDevices
 from dragoman.cli.dra.missing import missing
 from dragoman.cli.dra.output import Unusable
 from dragoman.inventory.facts.parser import parse
@@ -40,7 +40,7 @@ class Chosen:
         holds: All holds of the cluster.
     """
 
-    wish: Wish
+    wish: WantedDevices
     snapshot: Snapshot
     inventory: Inventory
     targets: tuple[Target, ...]
@@ -59,7 +59,7 @@ class Chosen:
         yield from notes.common(self.inventory.world)
 
 
-def choose(source: Source, wish: Wish) -> Chosen:
+def choose(source: Source, wish: WantedDevices) -> Chosen:
     """Read the cluster and select the devices.
 
     Raises:
@@ -93,7 +93,7 @@ def require_devices(chosen: Chosen) -> None:
     raise missing(world, text, "resourceslices")
 
 
-def confirm(count: int, wish: Wish, verb: str) -> None:
+def confirm(count: int, wish: WantedDevices, verb: str) -> None:
     """Ask above ASKED_ABOVE devices; raise Abort, or Unusable where there is no terminal."""
     if wish.yes or count <= ASKED_ABOVE:
         return

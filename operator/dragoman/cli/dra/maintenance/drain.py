@@ -10,8 +10,8 @@ import click
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
-from dragoman.cli.dra.maintenance.quantities import Duration, Rate
-from dragoman.cli.dra.maintenance.targeting import Wish, targeted
+from dragoman.cli.dra.maintenance.quantities import DurationParam, Rate
+from dragoman.cli.dra.maintenance.targeting import WantedDevices, targeted
 
 _EXAMPLES: Final = """\
 \b
@@ -39,7 +39,7 @@ MECHANISMS: Final = ("auto", "rule", "claim")
 @click.option("--reason", default="", metavar="TEXT", help="Shown by `kubectl dra holds`.")
 @click.option(
     "--timeout",
-    type=Duration(),
+    type=DurationParam(),
     default="0s",
     show_default=True,
     help="How long to wait, such as 10m; 0s waits until Ctrl-C.",
@@ -75,7 +75,7 @@ MECHANISMS: Final = ("auto", "rule", "claim")
 @output_option
 def drain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
-    wish: Wish,
+    wish: WantedDevices,
     reason: str,
     timeout: float,
     rate: float | None,
@@ -95,7 +95,7 @@ def drain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     """
     from dragoman.cli.dra.maintenance import draining  # noqa: PLC0415 — heavy, not for --help
 
-    options = draining.Options(
+    options = draining.MaintenanceOptions(
         command="drain",
         reason=reason,
         kind=None if mechanism == "auto" else draining.HoldKind(mechanism),

@@ -17,8 +17,8 @@ from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.maintenance import previewing, text
 from dragoman.cli.dra.maintenance.choosing import Chosen, choose, confirm, require_devices
-from dragoman.cli.dra.maintenance.previewing import Options
-from dragoman.cli.dra.maintenance.targeting import Wish
+from dragoman.cli.dra.maintenance.previewing import MaintenanceOptions
+from dragoman.cli.dra.maintenance.targeting import WantedDevices
 from dragoman.cli.dra.missing import cannot_tell, unseen_of
 from dragoman.cli.dra.output import Exit, Report, Unusable, show
 from dragoman.cli.terminal import line, say
@@ -35,7 +35,7 @@ from dragoman.maintenance.holds import HoldKind
 from dragoman.maintenance.manifests import Origin
 from dragoman.maintenance.plan import MaintenanceFacts, MaintenancePlan
 
-__all__ = ["Drain", "EvictionMode", "HoldKind", "Options", "carry_out"]
+__all__ = ["Drain", "EvictionMode", "HoldKind", "MaintenanceOptions", "carry_out"]
 
 _REFUSED: Final = frozenset({400, 401, 403, 404, 405, 422})
 """Answers of the API server that waiting does not change."""
@@ -55,7 +55,7 @@ class Drain:
 
     source: Source
     chosen: Chosen
-    options: Options
+    options: MaintenanceOptions
     facts: MaintenanceFacts
     quiet: bool = False
     news: list[News] = field(default_factory=list)
@@ -180,7 +180,9 @@ class Drain:
         return Report("Drain", document, tuple(lines), status)
 
 
-def carry_out(source: Source, wish: Wish, options: Options, output: Output) -> Exit:
+def carry_out(
+    source: Source, wish: WantedDevices, options: MaintenanceOptions, output: Output
+) -> Exit:
     """Preview, ask, and run `hold` or `drain`; return the exit status."""
     chosen = choose(source, wish)
     require_devices(chosen)

@@ -11,8 +11,8 @@ from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.maintenance.drain import MECHANISMS
-from dragoman.cli.dra.maintenance.quantities import Duration
-from dragoman.cli.dra.maintenance.targeting import Wish, targeted
+from dragoman.cli.dra.maintenance.quantities import DurationParam
+from dragoman.cli.dra.maintenance.targeting import WantedDevices, targeted
 
 _EXAMPLES: Final = """\
 \b
@@ -47,7 +47,7 @@ Exit status:
 )
 @click.option(
     "--timeout",
-    type=Duration(),
+    type=DurationParam(),
     default="0s",
     show_default=True,
     help="How long --wait waits, such as 10m; 0s waits until Ctrl-C.",
@@ -56,7 +56,7 @@ Exit status:
 @output_option
 def hold(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
-    wish: Wish,
+    wish: WantedDevices,
     reason: str,
     mechanism: str,
     wait: bool,  # noqa: FBT001 — as above
@@ -72,7 +72,7 @@ def hold(  # noqa: PLR0913, PLR0917 — one parameter for each option
     """
     from dragoman.cli.dra.maintenance import draining  # noqa: PLC0415 — heavy, not for --help
 
-    options = draining.Options(
+    options = draining.MaintenanceOptions(
         command="hold",
         reason=reason,
         kind=None if mechanism == "auto" else draining.HoldKind(mechanism),

@@ -8,7 +8,7 @@ import click
 
 from dragoman.cli.dra.cluster import watching
 from dragoman.cli.dra.cluster.options import connected, output_option, selecting
-from dragoman.cli.dra.cluster.selection import Selection
+from dragoman.cli.dra.cluster.selection import ObjectSelection
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.cluster.watching import watched
 from dragoman.cli.dra.formats import Output
@@ -34,7 +34,7 @@ Exit status:
 @watched
 @connected
 @output_option
-def holds(source: Source, selection: Selection, every: float, output: Output) -> None:
+def holds(source: Source, selection: ObjectSelection, every: float, output: Output) -> None:
     """List what keeps devices out of service: DeviceTaintRules and held claims."""
     from dragoman.cli.dra.maintenance import holds_table  # noqa: PLC0415 — heavy, not for --help
 

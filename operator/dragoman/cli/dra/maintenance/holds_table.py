@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dragoman.cli.dra import notes
-from dragoman.cli.dra.cluster.selection import Selection
+from dragoman.cli.dra.cluster.selection import ObjectSelection
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Report, Table
 from dragoman.cli.dra.reports import Nothing
@@ -19,7 +19,7 @@ from dragoman.maintenance.holds import Hold, read
 _NEEDS: Final = ("devicetaintrules", "resourceclaims", "resourceslices")
 
 
-def answer(source: Source, selection: Selection, *, wide: bool) -> Report:
+def answer(source: Source, selection: ObjectSelection, *, wide: bool) -> Report:
     """Read the cluster, and list what keeps devices out of service."""
     snapshot = source.read(_NEEDS)
     world = parse(snapshot)

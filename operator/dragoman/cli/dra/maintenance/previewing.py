@@ -12,7 +12,7 @@ import click
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.maintenance.choosing import Chosen
-from dragoman.cli.dra.maintenance.targeting import Wish
+from dragoman.cli.dra.maintenance.targeting import WantedDevices
 from dragoman.cli.dra.output import Exit, Report, Unusable
 from dragoman.kube.client import Client, find, items
 from dragoman.kube.errors import ApiError
@@ -31,7 +31,7 @@ _FORBIDDEN: Final = 403
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class MaintenanceOptions:
     """How devices are taken out of service.
 
     Attributes:
@@ -62,7 +62,7 @@ class Options:
         return f"{force} --disable-eviction" if self.evict is EvictionMode.NOW else force
 
 
-def facts_of(chosen: Chosen, options: Options) -> MaintenanceFacts:
+def facts_of(chosen: Chosen, options: MaintenanceOptions) -> MaintenanceFacts:
     """Return what plans are computed from, at the time of reading."""
     listed_rules = "devicetaintrules" in chosen.inventory.world.listed
     kind = options.kind or (HoldKind.RULE if listed_rules else HoldKind.CLAIM)
@@ -169,7 +169,7 @@ class Refused(click.ClickException):
     exit_code = Exit.OBSTACLE
 
 
-def refused(found: MaintenancePreview, wish: Wish) -> Refused:
+def refused(found: MaintenancePreview, wish: WantedDevices) -> Refused:
     """Return the refusal to evict pods that no controller replaces, with the ways out."""
     return Refused(
         f"nothing was changed: no controller replaces {listed(found.spared)}; "
@@ -178,7 +178,7 @@ def refused(found: MaintenancePreview, wish: Wish) -> Refused:
     )
 
 
-def misunderstood_force(options: Options, found: MaintenancePreview) -> str:
+def misunderstood_force(options: MaintenanceOptions, found: MaintenancePreview) -> str:
     """Tell the user of --force who expects that pods are deleted whatever budgets allow."""
     protected = any((found.refusals or {}).values())
     if (

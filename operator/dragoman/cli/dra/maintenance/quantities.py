@@ -12,7 +12,7 @@ _DURATION: Final = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,9}(?:\.\d
 _RATE: Final = re.compile(r"(\d{1,6})/([smh])")
 
 
-class Duration(click.ParamType[float]):
+class DurationParam(click.ParamType[float]):
     """Seconds, from the form that kubectl takes; 0 means without limit."""
 
     name = "DURATION"

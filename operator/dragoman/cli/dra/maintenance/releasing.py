@@ -9,7 +9,7 @@ from dragoman.cli.dra import notes
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.maintenance.choosing import Chosen, choose, confirm, require_devices
-from dragoman.cli.dra.maintenance.targeting import Wish
+from dragoman.cli.dra.maintenance.targeting import WantedDevices
 from dragoman.cli.dra.output import Exit, Report, show
 from dragoman.controllers.maintenance.view import served_rules
 from dragoman.controllers.maintenance.writer import Writer
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def undo(
     source: Source,
-    wish: Wish,
+    wish: WantedDevices,
     command: str,
     output: Output,
     wanted: Callable[[Hold], bool] = is_hold,
@@ -60,7 +60,7 @@ def undo(
     sys.exit(report.status)
 
 
-def untaint(source: Source, wish: Wish, key: str, effect: str, output: Output) -> None:
+def untaint(source: Source, wish: WantedDevices, key: str, effect: str, output: Output) -> None:
     """Delete the rules of `taint` with a key and an effect, and exit; empty stands for any."""
     undo(source, wish, "untaint", output, is_taint(key, effect))
 

@@ -11,7 +11,7 @@ from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.maintenance.targeting import (
-    Wish,
+    WantedDevices,
     targeted,
 )
 from dragoman.cli.dra.output import show
@@ -38,7 +38,7 @@ Exit status:
 @output_option
 def taint(
     source: Source,
-    wish: Wish,
+    wish: WantedDevices,
     reason: str,
     output: Output,
 ) -> None:

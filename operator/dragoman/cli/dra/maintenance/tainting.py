@@ -12,7 +12,7 @@ from dragoman.cli.dra.cluster.authorship import author
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.maintenance import previewing
 from dragoman.cli.dra.maintenance.choosing import Chosen, choose, confirm, require_devices
-from dragoman.cli.dra.maintenance.targeting import Wish
+from dragoman.cli.dra.maintenance.targeting import WantedDevices
 from dragoman.cli.dra.missing import cannot_tell, unseen_of
 from dragoman.cli.dra.output import Exit, Report, Unusable
 from dragoman.cli.terminal import say
@@ -27,7 +27,7 @@ from dragoman.maintenance.preview import MaintenancePreview
 from dragoman.words import counted
 
 
-def taint(source: Source, wish: Wish, reason: str) -> Report:
+def taint(source: Source, wish: WantedDevices, reason: str) -> Report:
     """Preview, ask, and create the rules.
 
     Args:
@@ -44,7 +44,7 @@ def taint(source: Source, wish: Wish, reason: str) -> Report:
     require_devices(chosen)
     _require_rules(chosen)
     evict = EvictionMode.NOW if wanted.effect == "NoExecute" else EvictionMode.NEVER
-    options = previewing.Options("taint", reason, HoldKind.RULE, evict, unmanaged=True)
+    options = previewing.MaintenanceOptions("taint", reason, HoldKind.RULE, evict, unmanaged=True)
     facts = previewing.facts_of(chosen, options)
     _require_no_other(chosen, facts.selectors, wanted)
     found = previewing.previewed(source, chosen, facts)

@@ -22,7 +22,7 @@ ASKED_ABOVE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class WantedDevices:
     """Which devices a command line means.
 
     Attributes:
@@ -53,11 +53,11 @@ def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[Co
 
 
 def targeted(command: Command) -> Command:
-    """Add TARGET, --node, --where, --dry-run and --yes; the command gets a Wish as `wish`."""
+    """Add TARGET, --node, --where, --dry-run and --yes; then it gets WantedDevices as `wish`."""
 
     @wraps(command)
     def run(**options: Any) -> Any:
-        wish = Wish(**{name: options.pop(name) for name in _FIELDS})
+        wish = WantedDevices(**{name: options.pop(name) for name in _FIELDS})
         return command(wish=wish, **options)
 
     for option in reversed(_OPTIONS):
@@ -65,7 +65,7 @@ def targeted(command: Command) -> Command:
     return run
 
 
-_FIELDS: Final = tuple(one.name for one in fields(Wish))
+_FIELDS: Final = tuple(one.name for one in fields(WantedDevices))
 _OPTIONS: Final = (
     click.argument("names", metavar="[TARGET]…", nargs=-1, shell_complete=_complete),
     click.option(

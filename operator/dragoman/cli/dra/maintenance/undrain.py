@@ -9,7 +9,7 @@ import click
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
-from dragoman.cli.dra.maintenance.targeting import Wish, targeted
+from dragoman.cli.dra.maintenance.targeting import WantedDevices, targeted
 
 EXAMPLES: Final = """\
 \b
@@ -30,7 +30,7 @@ Exit status:
 @targeted
 @connected
 @output_option
-def undrain(source: Source, wish: Wish, output: Output) -> None:
+def undrain(source: Source, wish: WantedDevices, output: Output) -> None:
     """Put devices back in service: delete what `drain` or `hold` created for them.
 
     TARGET is a device (driver/pool/device), a pool (driver/pool) or a node (node/NAME).

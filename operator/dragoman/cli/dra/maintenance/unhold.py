@@ -7,7 +7,7 @@ import click
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
-from dragoman.cli.dra.maintenance.targeting import Wish, targeted
+from dragoman.cli.dra.maintenance.targeting import WantedDevices, targeted
 from dragoman.cli.dra.maintenance.undrain import EXAMPLES
 
 
@@ -15,7 +15,7 @@ from dragoman.cli.dra.maintenance.undrain import EXAMPLES
 @targeted
 @connected
 @output_option
-def unhold(source: Source, wish: Wish, output: Output) -> None:
+def unhold(source: Source, wish: WantedDevices, output: Output) -> None:
     """Put devices back in service: delete what `hold` or `drain` created for them.
 
     TARGET is a device (driver/pool/device), a pool (driver/pool) or a node (node/NAME).

@@ -10,7 +10,7 @@ import click
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
-from dragoman.cli.dra.maintenance.targeting import Wish, targeted
+from dragoman.cli.dra.maintenance.targeting import WantedDevices, targeted
 
 _EXAMPLES: Final = """\
 \b
@@ -31,7 +31,7 @@ Exit status:
 @targeted
 @connected
 @output_option
-def untaint(source: Source, wish: Wish, output: Output) -> None:
+def untaint(source: Source, wish: WantedDevices, output: Output) -> None:
     """Remove taints of `kubectl dra taint`: kubectl dra untaint TARGET… [KEY[:EFFECT]-].
 
     Taints that a driver publishes in its ResourceSlices are the driver's, and stay.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dragoman.allocation import Cluster, TimeBudget, TooExpensiveError
 from dragoman.cli.dra.cluster.ended import with_pod
 from dragoman.cli.dra.cluster.source import Source
-from dragoman.cli.dra.output import Progress, Unusable, show
+from dragoman.cli.dra.output import ProgressLine, Unusable, show
 from dragoman.cli.dra.preemption import preempt_report, reading
 from dragoman.cli.dra.preemption.carrying import REFUSED, Carrying, ask
 from dragoman.cli.terminal import say
@@ -120,7 +120,7 @@ class Command:
         policy = replace(self.policy, schedulers=(found.scheduler,))
         cluster = cluster_of(take(world, self.source.profile(world)))
         try:
-            with Progress() as progress, TimeBudget(self.timeout, clock=time.thread_time):
+            with ProgressLine() as progress, TimeBudget(self.timeout, clock=time.thread_time):
                 made = plan(
                     PreemptionFacts.of(world),
                     of_pod(world, found),

@@ -76,7 +76,7 @@ def defrag(  # noqa: PLR0913, PLR0917 — one parameter for each option
         raise click.UsageError("--replicas and --priority belong to -f")
     from dragoman.cli.dra.preemption import defragging  # noqa: PLC0415 — heavy, not for --help
 
-    wish = defragging.Wish(pod, filenames, replicas, MOST, priority)
+    wish = defragging.WantedRoom(pod, filenames, replicas, MOST, priority)
     report = defragging.report(source, wish, timeout)
     show(report, output)
     sys.exit(report.status)

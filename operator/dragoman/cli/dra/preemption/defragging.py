@@ -11,7 +11,7 @@ from dragoman.cli.dra.cluster.ended import with_pod
 from dragoman.cli.dra.cluster.files import documents, require_valid
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.diagnosis.simulation import only_pod, replicas_of
-from dragoman.cli.dra.output import Progress, Report, Unusable
+from dragoman.cli.dra.output import ProgressLine, Report, Unusable
 from dragoman.cli.dra.preemption import defrag_report, reading
 from dragoman.diagnosis.explain import cluster_of
 from dragoman.diagnosis.files import overlaid
@@ -24,7 +24,7 @@ from dragoman.preemption.preemptionfacts import PreemptionFacts
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class WantedRoom:
     """The pods that need room.
 
     Attributes:
@@ -42,7 +42,7 @@ class Wish:
     priority: int | None
 
 
-def report(source: Source, wish: Wish, timeout: float) -> Report:
+def report(source: Source, wish: WantedRoom, timeout: float) -> Report:
     """Read the cluster, and plan the moves.
 
     Raises:
@@ -58,14 +58,14 @@ def report(source: Source, wish: Wish, timeout: float) -> Report:
         raise Unusable(f"pod {found.key} fits nowhere, whatever moves: {stops}")
     facts, cluster = PreemptionFacts.of(world), cluster_of(inventory)
     try:
-        with Progress() as progress, TimeBudget(timeout, clock=time.thread_time):
+        with ProgressLine() as progress, TimeBudget(timeout, clock=time.thread_time):
             made = plan(facts, [subject] * copies, cluster, progress=progress)
     except TooExpensiveError:
         raise Unusable(f"took more than {timeout:g} s; --timeout gives more") from None
     return defrag_report.report(world, found, copies, made)
 
 
-def _target(source: Source, wish: Wish) -> tuple[World, PodFact, int]:
+def _target(source: Source, wish: WantedRoom) -> tuple[World, PodFact, int]:
     """Return the cluster, the pod that needs room, and how many copies of it."""
     files = list(documents(wish.filenames)) if wish.filenames else []
     trees: list[Any] = [document.tree for _, document in files]

@@ -13,7 +13,7 @@ HEAD_SECONDS: Final = 5.0
 """Time for the head of a request."""
 
 
-class Connections:
+class PageConnections:
     """Makes the protocol of each connection, and bounds their number and idle time.
 
     Other users of the machine can connect, although they get nothing without the token.
@@ -64,7 +64,7 @@ def _abort(transport: asyncio.BaseTransport) -> None:
 class _Connection(asyncio.Protocol):
     """Passes on what happens to a connection, if there is room for it."""
 
-    def __init__(self, all_of_them: Connections, inner: asyncio.Protocol) -> None:
+    def __init__(self, all_of_them: PageConnections, inner: asyncio.Protocol) -> None:
         self._all = all_of_them
         self._inner = inner
         self._transport: asyncio.Transport | None = None

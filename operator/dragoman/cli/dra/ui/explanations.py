@@ -8,7 +8,7 @@ from typing import Final
 
 from dragoman.allocation import TimeBudget
 from dragoman.cli.dra.diagnosis import pods
-from dragoman.cli.dra.diagnosis.report import View
+from dragoman.cli.dra.diagnosis.report import DiagnosisView
 from dragoman.cli.dra.output import Exit, Report, Unusable
 from dragoman.inventory.inventory import Inventory
 
@@ -25,7 +25,7 @@ class Explainer:
     """
 
     def __init__(self, inventory: Inventory) -> None:
-        self._view = View(inventory)
+        self._view = DiagnosisView(inventory)
 
     def explain(self, pod: str) -> Report:
         """Return what `kubectl dra explain pod` says; of a deleted pod, that it is not found."""

@@ -36,7 +36,7 @@ class Feed:
     explanations: Mapping[str, Report] = field(default_factory=dict)
     stale: frozenset[str] = frozenset()
     kind: str = render.CLUSTER
-    parts: render.Document = field(default_factory=lambda: render.Document({}, {}, {}, {}))
+    parts: render.PageParts = field(default_factory=lambda: render.PageParts({}, {}, {}, {}))
     changed: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @classmethod
@@ -56,7 +56,7 @@ class Feed:
         rows, details = dict(self.parts.rows), dict(self.parts.details)
         rows.update({name: render.row(one) for name, one in fresh.items()})
         details.update({name: render.details(one) for name, one in fresh.items()})
-        parts = render.Document(
+        parts = render.PageParts(
             render.sections(page, kept, live=True),
             {one.name: rows[one.name] for one in page.rows},
             {one.name: details[one.name] for one in page.rows},
@@ -102,7 +102,7 @@ class Feed:
     def _newer(self, kind: str, parts: Mapping[str, str], known: int) -> dict[str, str]:
         return {name: html for name, html in parts.items() if self.changed[kind, name] > known}
 
-    def showing(self, parts: render.Document) -> Feed:
+    def showing(self, parts: render.PageParts) -> Feed:
         """Return the feed with other parts, the changed ones at the next revision."""
         old = self.parts
         changed = [("sections", one) for one in _differ(old.sections, parts.sections)]

@@ -8,7 +8,7 @@ from typing import Final
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.cluster.connection import context_name
 from dragoman.cli.dra.cluster.source import Source
-from dragoman.cli.dra.output import Exit, Progress, Unusable
+from dragoman.cli.dra.output import Exit, ProgressLine, Unusable
 from dragoman.cli.dra.ui import render
 from dragoman.cli.dra.ui.explanations import Explainer
 from dragoman.cli.dra.ui.page import page
@@ -38,7 +38,7 @@ def write(source: Source, file: Path) -> Exit:
     inventory = take(world, source.profile(world))
     found = page(inventory, snapshot)
     explanations = {}
-    with Progress() as progress:
+    with ProgressLine() as progress:
         explainer = Explainer(inventory)
         for pod, report in explainer.each((one.key for one in found.waiting), EXPLAINING):
             explanations[pod] = report

@@ -31,7 +31,7 @@ REST: Final = 4
 most is spent on them, by this process and by the API server."""
 
 
-class Cluster(Protocol):
+class ObjectSource(Protocol):
     """Where the objects come from."""
 
     async def read(self) -> Snapshot:
@@ -55,7 +55,7 @@ class Live:
     def __init__(
         self,
         title: str,
-        cluster: Cluster,
+        cluster: ObjectSource,
         profile: Callable[[World], Profile],
         interval: float,
         kind: str = render.CLUSTER,

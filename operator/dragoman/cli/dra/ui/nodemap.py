@@ -11,7 +11,7 @@ from dragoman.cli.dra import notes
 from dragoman.cli.dra.inventory import top_tables
 from dragoman.cli.dra.ui.natural import natural
 from dragoman.inventory.holders import Holding
-from dragoman.inventory.inventory import Device, Inventory, State
+from dragoman.inventory.inventory import DeviceState, Inventory, InventoryDevice
 from dragoman.inventory.usage import summary
 from dragoman.model.deviceid import PoolID
 from dragoman.words import listed
@@ -25,7 +25,9 @@ GROUPS: Final[Mapping[str, str]] = {
     FREE: "All devices free",
 }
 """Titles of the groups of nodes, in the order of the page."""
-_ODD: Final = frozenset({State.TAINTED, State.HELD, State.UNUSABLE, State.LOST})
+_ODD: Final = frozenset(
+    {DeviceState.TAINTED, DeviceState.HELD, DeviceState.UNUSABLE, DeviceState.LOST}
+)
 SEVERAL: Final = "(several nodes)"
 LOST: Final = "(lost devices)"
 HOLDERS_SHOWN: Final = 20
@@ -46,13 +48,13 @@ class Dot:
     """
 
     name: str
-    state: State
+    state: DeviceState
     text: str
     marked: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class NodeRow:
     """One node on the map.
 
     Attributes:
@@ -78,10 +80,10 @@ class Row:
         """Which part of the map the node stands in."""
         if self.problems or any(dot.marked or dot.state in _ODD for dot in self.dots):
             return ATTENTION
-        return FREE if all(dot.state is State.FREE for dot in self.dots) else USED
+        return FREE if all(dot.state is DeviceState.FREE for dot in self.dots) else USED
 
 
-def rows(inventory: Inventory) -> tuple[Row, ...]:
+def rows(inventory: Inventory) -> tuple[NodeRow, ...]:
     """Return the nodes by group and the order of people, and in each group lost devices last."""
     order = [*GROUPS]
     found = [*_rows(inventory)]
@@ -90,11 +92,11 @@ def rows(inventory: Inventory) -> tuple[Row, ...]:
     )
 
 
-def _rows(inventory: Inventory) -> Iterator[Row]:
-    by_node: defaultdict[str, list[Device]] = defaultdict(list)
-    lost: list[Device] = []
+def _rows(inventory: Inventory) -> Iterator[NodeRow]:
+    by_node: defaultdict[str, list[InventoryDevice]] = defaultdict(list)
+    lost: list[InventoryDevice] = []
     for device in inventory.devices.values():
-        (lost if device.state is State.LOST else by_node[device.node]).append(device)
+        (lost if device.state is DeviceState.LOST else by_node[device.node]).append(device)
     member_of = _classes_of(inventory)
     for row in summary.nodes(inventory):
         yield _row(
@@ -128,14 +130,14 @@ def _classes_of(inventory: Inventory) -> Mapping[Any, list[int]]:
 
 def _row(  # noqa: PLR0913 — what a row has
     name: str,
-    devices: list[Device],
+    devices: list[InventoryDevice],
     member_of: Mapping[Any, list[int]],
     *,
     counts: tuple[int, int],
     holders: tuple[tuple[str, int], ...] = (),
     problems: tuple[str, ...] = (),
-) -> Row:
-    return Row(
+) -> NodeRow:
+    return NodeRow(
         name=name,
         free=counts[0],
         devices=counts[1],
@@ -146,23 +148,23 @@ def _row(  # noqa: PLR0913 — what a row has
     )
 
 
-def _dot(device: Device) -> Dot:
+def _dot(device: InventoryDevice) -> Dot:
     holders = [name for one in device.owned for name in summary.holder_names(one)]
     parts = [str(device.state)]
     if holders:
         parts = [f"{device.state} by {listed(holders, 3)}"]
     if device.taints:
-        parts.append("tainted" if device.state is not State.TAINTED else _first_taint(device))
+        parts.append("tainted" if device.state is not DeviceState.TAINTED else _first_taint(device))
     text = ", ".join(filter(None, parts))
-    marked = bool(device.taints) and device.state is not State.TAINTED
+    marked = bool(device.taints) and device.state is not DeviceState.TAINTED
     return Dot(device.id.device, device.state, text, marked)
 
 
-def _first_taint(device: Device) -> str:
+def _first_taint(device: InventoryDevice) -> str:
     return next(top_tables.taints_of(device))
 
 
-def _details(device: Device, classes: list[int]) -> dict[str, Any]:
+def _details(device: InventoryDevice, classes: list[int]) -> dict[str, Any]:
     """Return what the panel shows; keys without a value are left out, as there are many devices."""
     found: dict[str, Any] = {
         "id": str(device.id),
@@ -174,7 +176,7 @@ def _details(device: Device, classes: list[int]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value}
 
 
-def _attributes(device: Device) -> dict[str, str]:
+def _attributes(device: InventoryDevice) -> dict[str, str]:
     if device.content is None:
         return {}
     found = {name: _value(value) for name, value in device.content.attributes.items()}

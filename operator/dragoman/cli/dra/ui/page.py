@@ -11,10 +11,10 @@ from dragoman.cli.dra import notes
 from dragoman.cli.dra.inventory import top_tables
 from dragoman.cli.dra.missing import cannot_tell, unseen_of
 from dragoman.cli.dra.output import Cell, Report, Table
-from dragoman.cli.dra.ui.nodemap import Row, rows
+from dragoman.cli.dra.ui.nodemap import NodeRow, rows
 from dragoman.cli.dra.ui.problems import PageProblem, problems
 from dragoman.inventory.facts.world import World
-from dragoman.inventory.inventory import Inventory, State
+from dragoman.inventory.inventory import DeviceState, Inventory
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.inventory.usage import summary
 from dragoman.inventory.usage.rows import ClassRow
@@ -22,14 +22,14 @@ from dragoman.inventory.usage.waiting import Waiting
 
 WAITING_SHOWN: Final = 200
 """Pods that the page lists; the tables count all of them."""
-MEANING: Final[Mapping[State, str]] = {
-    State.FREE: "a claim without tolerations can have it",
-    State.USED: "allocated to a claim",
-    State.TAINTED: "idle, but a taint keeps claims away",
-    State.HELD: "kept out of service",
-    State.BLOCKED: "idle, but the shared counters of its pool do not suffice",
-    State.UNUSABLE: "idle, but its pool is incomplete or invalid",
-    State.LOST: "allocated, but in no current ResourceSlice",
+MEANING: Final[Mapping[DeviceState, str]] = {
+    DeviceState.FREE: "a claim without tolerations can have it",
+    DeviceState.USED: "allocated to a claim",
+    DeviceState.TAINTED: "idle, but a taint keeps claims away",
+    DeviceState.HELD: "kept out of service",
+    DeviceState.BLOCKED: "idle, but the shared counters of its pool do not suffice",
+    DeviceState.UNUSABLE: "idle, but its pool is incomplete or invalid",
+    DeviceState.LOST: "allocated, but in no current ResourceSlice",
 }
 """States in the order of the legend."""
 
@@ -95,8 +95,8 @@ class Page:
     kubernetes: str
     classes: Table | None
     namespaces: Table | None
-    states: Mapping[State, int]
-    rows: tuple[Row, ...]
+    states: Mapping[DeviceState, int]
+    rows: tuple[NodeRow, ...]
     waiting: tuple[WaitingPod, ...]
     waiting_count: int
     notes: tuple[str, ...]

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from dragoman.cli.dra.output import Cell, Report, Table
-from dragoman.cli.dra.ui.nodemap import GROUPS, Row
+from dragoman.cli.dra.ui.nodemap import GROUPS, NodeRow
 from dragoman.cli.dra.ui.page import MEANING, Page, WaitingPod
 from dragoman.cli.dra.ui.problems import NAMED, kinds, typed
 from dragoman.cli.dra.ui.reasons import reason
@@ -45,7 +45,7 @@ Explanations = Mapping[str, Report]
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class PageParts:
     """The page as parts.
 
     Attributes:
@@ -61,9 +61,9 @@ class Document:
     groups: Mapping[str, str]
 
 
-def document(page: Page, explanations: Explanations, *, live: bool) -> Document:
+def document(page: Page, explanations: Explanations, *, live: bool) -> PageParts:
     """Render all parts of a page."""
-    return Document(
+    return PageParts(
         sections(page, explanations, live=live),
         {one.name: row(one) for one in page.rows},
         {one.name: details(one) for one in page.rows},
@@ -85,12 +85,12 @@ def sections(page: Page, explanations: Explanations, *, live: bool) -> dict[str,
     return {name: _template(name).render(words) for name in SECTIONS}
 
 
-def row(one: Row) -> str:
+def row(one: NodeRow) -> str:
     """Render one node of the map."""
     return _template("row").render(row=one)
 
 
-def details(one: Row) -> str:
+def details(one: NodeRow) -> str:
     """Return what the panel shows for the devices of a row, as JSON."""
     return _json(one.details)
 
@@ -101,7 +101,7 @@ def report(found: Report) -> str:
 
 
 def whole(  # noqa: PLR0913 — what the head of the page says
-    parts: Document, *, title: str, taken: str, kubernetes: str, revision: int, kind: str
+    parts: PageParts, *, title: str, taken: str, kubernetes: str, revision: int, kind: str
 ) -> str:
     """Return the whole page; a revision from 1 makes it follow the server's events.
 
@@ -130,7 +130,7 @@ def whole(  # noqa: PLR0913 — what the head of the page says
     )
 
 
-def _rows(parts: Document, group: str) -> list[Markup]:
+def _rows(parts: PageParts, group: str) -> list[Markup]:
     """Return the rows of a group of the map."""
     return [
         Markup(found)  # noqa: S704 — rendered above

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from dragoman.cli.dra.output import Unusable
 from dragoman.cli.dra.ui import render
-from dragoman.cli.dra.ui.connections import Connections
+from dragoman.cli.dra.ui.connections import PageConnections
 from dragoman.cli.dra.ui.live import Live
 
 HOST: Final = "127.0.0.1"
@@ -51,7 +51,7 @@ async def listening(live: Live, token: str, port: int) -> AsyncIterator[str]:
     # What clients send wrong is theirs to know; a terminal is no place for traces of it.
     log = logging.getLogger("dragoman.ui")
     log.setLevel(logging.CRITICAL)
-    server = _Server(live, token)
+    server = _PageServer(live, token)
     runner = web.AppRunner(
         _application(server),
         access_log=None,
@@ -61,7 +61,7 @@ async def listening(live: Live, token: str, port: int) -> AsyncIterator[str]:
     )
     await runner.setup()
     assert runner.server is not None
-    server.connections = Connections(runner.server)
+    server.connections = PageConnections(runner.server)
     try:
         listener = await asyncio.get_running_loop().create_server(server.connections, HOST, port)
     except OSError as error:
@@ -76,10 +76,10 @@ async def listening(live: Live, token: str, port: int) -> AsyncIterator[str]:
 
 def application(live: Live, token: str) -> web.Application:
     """Return the application; every path begins with the token."""
-    return _application(_Server(live, token))
+    return _application(_PageServer(live, token))
 
 
-def _application(server: _Server) -> web.Application:
+def _application(server: _PageServer) -> web.Application:
     app = web.Application(middlewares=[server.guard])
     app.router.add_get("/{token}/", server.page)
     app.router.add_get("/{token}/events", server.events, allow_head=False)
@@ -87,12 +87,12 @@ def _application(server: _Server) -> web.Application:
     return app
 
 
-class _Server:
+class _PageServer:
     def __init__(self, live: Live, token: str) -> None:
         self._live = live
         self._token = token.encode()
         self._streams = 0
-        self.connections: Connections | None = None
+        self.connections: PageConnections | None = None
 
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -14,9 +14,9 @@ import click
 from dragoman import logs
 from dragoman.cli.dra.cluster.connection import client_of, explained
 from dragoman.cli.dra.cluster.source import Source
-from dragoman.cli.dra.output import Progress
+from dragoman.cli.dra.output import ProgressLine
 from dragoman.cli.dra.ui.file import NEEDS, kind_of, title
-from dragoman.cli.dra.ui.live import Cluster, Live
+from dragoman.cli.dra.ui.live import Live, ObjectSource
 from dragoman.cli.dra.ui.opening import Opener
 from dragoman.cli.dra.ui.serve import TOKEN_BYTES, listening
 from dragoman.cli.terminal import say
@@ -79,7 +79,7 @@ class _Watched:
 
     async def read(self) -> Snapshot:
         """Return the cluster as it is now; raise Unusable where it does not answer."""
-        with explained(), Progress() as progress:
+        with explained(), ProgressLine() as progress:
             self.watcher.progress = progress
             return await self.watcher.read()
 
@@ -89,7 +89,7 @@ class _Watched:
 
 
 @asynccontextmanager
-async def _cluster(source: Source, interval: float) -> AsyncIterator[Cluster]:
+async def _cluster(source: Source, interval: float) -> AsyncIterator[ObjectSource]:
     """Yield what reads the source, over one connection."""
     if source.snapshot:
         yield _File(source.read(NEEDS))

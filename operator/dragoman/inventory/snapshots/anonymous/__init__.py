@@ -9,30 +9,30 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dragoman.inventory.snapshots.anonymous.fields import FIELDS
-from dragoman.inventory.snapshots.anonymous.publishednames import published
-from dragoman.inventory.snapshots.anonymous.tokens import Seen, Tokens
-from dragoman.inventory.snapshots.anonymous.treatments import LEFT_OUT, Names, version
+from dragoman.inventory.snapshots.anonymous.publishednames import published_names
+from dragoman.inventory.snapshots.anonymous.tokens import SeenNames, Tokens
+from dragoman.inventory.snapshots.anonymous.treatments import LEFT_OUT, NameTreatment, version
 from dragoman.inventory.snapshots.anonymous.walk import treated
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
 
 
 def anonymized(snapshot: Snapshot) -> Snapshot:
     """Return a snapshot whose answers differ from the original's in names alone."""
-    kept = published(snapshot)
-    seen = Seen()
+    kept = published_names(snapshot)
+    seen = SeenNames()
     namespaces = {one.namespace for one in snapshot.unseen if one.namespace}
     for name in namespaces:
         seen("ns", name)
-    _walk(snapshot, Names(seen, kept))
+    _walk(snapshot, NameTreatment(seen, kept))
     tokens = seen.tokens()
     return replace(
-        _walk(snapshot, Names(tokens, kept)),
+        _walk(snapshot, NameTreatment(tokens, kept)),
         kubernetes=version(snapshot.kubernetes),
         unseen=tuple(_unseen(one, tokens) for one in snapshot.unseen),
     )
 
 
-def _walk(snapshot: Snapshot, names: Names) -> Snapshot:
+def _walk(snapshot: Snapshot, names: NameTreatment) -> Snapshot:
     """Treat every field: once to see all names, and once to replace them."""
     objects = {
         plural: tuple(treated(names, document, FIELDS[plural]) for document in found)

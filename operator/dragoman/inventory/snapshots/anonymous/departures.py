@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dragoman.inventory.snapshots.anonymous.tokens import NODE
-from dragoman.inventory.snapshots.anonymous.treatments import Names, Treatment
+from dragoman.inventory.snapshots.anonymous.treatments import NameTreatment, Treatment
 from dragoman.model.departure import record, recorded
 
 
-def _without_names(names: Names, value: Any) -> Any:
+def _without_names(names: NameTreatment, value: Any) -> Any:
     if not isinstance(value, str):
         return ""
     found = [

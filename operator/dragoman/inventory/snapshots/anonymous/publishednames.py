@@ -13,7 +13,7 @@ from dragoman.inventory.snapshots.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedNames:
     """Names that stay.
 
     Attributes:
@@ -39,7 +39,7 @@ class Published:
         return self.drivers | self.attributes | self.capacities | domains
 
 
-def published(snapshot: Snapshot) -> Published:
+def published_names(snapshot: Snapshot) -> PublishedNames:
     """Find what drivers publish; objects of any shape may come."""
     drivers, devices = set[str](), set[str]()
     attributes, capacities = set[str](), set[str]()
@@ -55,7 +55,7 @@ def published(snapshot: Snapshot) -> Published:
             drivers.add(_text(result, "driver"))
             devices.add(_text(result, "device"))
     drivers.update(_text(one.get("spec"), "driver") for one in snapshot.of("driverconfigschemas"))
-    return Published(
+    return PublishedNames(
         frozenset(drivers),
         frozenset(devices),
         frozenset(attributes),

@@ -28,7 +28,7 @@ _RESOURCE_DOMAIN: Final = re.compile(r"[^/]*/")
 
 
 @dataclass(slots=True)
-class Seen:
+class SeenNames:
     """The names of a snapshot by table, while they are collected."""
 
     tables: dict[str, set[str]] = field(default_factory=dict)

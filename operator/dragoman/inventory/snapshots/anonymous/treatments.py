@@ -15,12 +15,12 @@ from typing import Any, Final
 from dragoman.cel.syntax.literals import LiteralError, string
 from dragoman.cel.syntax.tokens import Token, tokenize
 from dragoman.inventory.snapshots.anonymous import vocabulary
-from dragoman.inventory.snapshots.anonymous.publishednames import Published
+from dragoman.inventory.snapshots.anonymous.publishednames import PublishedNames
 from dragoman.inventory.snapshots.anonymous.tokens import (
     NODE,
     PLUGIN_RESOURCES,
     RESOURCE,
-    Seen,
+    SeenNames,
     Tokens,
 )
 from dragoman.model.amounts import AmountError, amount
@@ -29,7 +29,7 @@ LEFT_OUT: Final = "(left out)"
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NameTreatment:
     """What a treatment asks.
 
     Attributes:
@@ -37,8 +37,8 @@ class Names:
         published: Names that stay.
     """
 
-    token: Seen | Tokens
-    published: Published
+    token: SeenNames | Tokens
+    published: PublishedNames
 
     def fact(self, text: str) -> str:
         """Return what a driver publishes; the name of a node as its token."""
@@ -46,7 +46,7 @@ class Names:
         return self.token(NODE, text) if known else text
 
 
-Treatment = Callable[[Names, Any], Any]
+Treatment = Callable[[NameTreatment, Any], Any]
 
 
 def empty(value: Any) -> Any:
@@ -58,8 +58,8 @@ def empty(value: Any) -> Any:
     return {} if isinstance(value, Mapping) else value
 
 
-def _of_texts(treat: Callable[[Names, str], str]) -> Treatment:
-    def treated(names: Names, value: Any) -> Any:
+def _of_texts(treat: Callable[[NameTreatment, str], str]) -> Treatment:
+    def treated(names: NameTreatment, value: Any) -> Any:
         return treat(names, value) if isinstance(value, str) and value else _unnamed(value)
 
     return treated
@@ -84,17 +84,17 @@ def _matching(pattern: re.Pattern[str]) -> Treatment:
     return _of_texts(lambda _, text: text if pattern.fullmatch(text) else LEFT_OUT)
 
 
-def _publishing(table: str, of: Callable[[Published], frozenset[str]]) -> Treatment:
-    def treat(names: Names, text: str) -> str:
+def _publishing(table: str, of: Callable[[PublishedNames], frozenset[str]]) -> Treatment:
+    def treat(names: NameTreatment, text: str) -> str:
         return text if text in of(names.published) else names.token(table, text)
 
     return _of_texts(treat)
 
 
-def _qualified(table: str, of: Callable[[Published], frozenset[str]]) -> Treatment:
+def _qualified(table: str, of: Callable[[PublishedNames], frozenset[str]]) -> Treatment:
     """Return a treatment of names with a domain, whose tokens have one too."""
 
-    def treat(names: Names, text: str) -> str:
+    def treat(names: NameTreatment, text: str) -> str:
         if text in of(names.published):
             return text
         token = names.token(table, text).replace("-", "_")
@@ -103,24 +103,24 @@ def _qualified(table: str, of: Callable[[Published], frozenset[str]]) -> Treatme
     return _of_texts(treat)
 
 
-def _value(names: Names, text: str) -> str:
+def _value(names: NameTreatment, text: str) -> str:
     # Gt and Lt compare numbers, so these stay.
     if text in vocabulary.VALUES or vocabulary.NUMBER.fullmatch(text):
         return text
     return names.token("value", text) if vocabulary.LABEL_VALUE.fullmatch(text) else LEFT_OUT
 
 
-def _key(names: Names, text: str) -> str:
+def _key(names: NameTreatment, text: str) -> str:
     if text in vocabulary.KEYS:
         return text
     return names.token("label", text) if vocabulary.LABEL_KEY.fullmatch(text) else LEFT_OUT
 
 
-def _class(names: Names, text: str) -> str:
+def _class(names: NameTreatment, text: str) -> str:
     return text if text in names.published.classes else names.token("class", text)
 
 
-def _resource(names: Names, text: str) -> str:
+def _resource(names: NameTreatment, text: str) -> str:
     if text in PLUGIN_RESOURCES or vocabulary.RESOURCES.fullmatch(text):
         return text
     if text.startswith(vocabulary.IMPLICIT):
@@ -128,23 +128,23 @@ def _resource(names: Names, text: str) -> str:
     return names.token(RESOURCE, text)
 
 
-def _device(names: Names, text: str) -> str:
+def _device(names: NameTreatment, text: str) -> str:
     if text in names.published.devices:
         return names.fact(text)
     return names.token("device", text)
 
 
-def _request(names: Names, text: str) -> str:
+def _request(names: NameTreatment, text: str) -> str:
     return "/".join(names.token("request", part) for part in text.split("/"))
 
 
-def _owner(names: Names, text: str) -> str:
+def _owner(names: NameTreatment, text: str) -> str:
     """Replace the name of an owner; that of a driver's DaemonSet contains its program's name."""
     parts = (one for one in sorted(names.published.managers - vocabulary.PROGRAMS) if one in text)
     return "-".join((names.token("object", text), *(names.token("program", one) for one in parts)))
 
 
-def _path(names: Names, text: str) -> str:
+def _path(names: NameTreatment, text: str) -> str:
     """Keep of a host path which folder of the kubelet it is."""
     parts = set(text.split("/"))
     if "plugins_registry" in parts:
@@ -153,19 +153,19 @@ def _path(names: Names, text: str) -> str:
     return f"/var/lib/kubelet/plugins/{drivers[0]}" if drivers else LEFT_OUT
 
 
-def _image(_: Names, text: str) -> str:
+def _image(_: NameTreatment, text: str) -> str:
     """Keep of an image its last part, where a verdict on that version of a driver is shipped."""
     last = text.rpartition("/")[2]
     return last if last in vocabulary.IMAGES else LEFT_OUT
 
 
-def _webhook(names: Names, text: str) -> str:
+def _webhook(names: NameTreatment, text: str) -> str:
     return names.token("webhook", text) + (
         vocabulary.OWN_WEBHOOK if text.endswith(vocabulary.OWN_WEBHOOK) else ""
     )
 
 
-def _expression(names: Names, text: str) -> str:
+def _expression(names: NameTreatment, text: str) -> str:
     """Leave comments out of a CEL expression, and replace strings that are names of nodes."""
     tokens, error = tokenize(text)
     if error is not None:
@@ -178,7 +178,7 @@ def _expression(names: Names, text: str) -> str:
     return "".join(parts).rstrip()
 
 
-def _part(names: Names, token: Token, source: str) -> str:
+def _part(names: NameTreatment, token: Token, source: str) -> str:
     """Return a token as written, and the space behind it."""
     if token.kind not in vocabulary.CONTAINERS:
         return vocabulary.COMMENT.sub("", source)
@@ -186,7 +186,7 @@ def _part(names: Names, token: Token, source: str) -> str:
     return (_literal(names, token.text) if token.kind == "STRING" else token.text) + rest
 
 
-def _literal(names: Names, text: str) -> str:
+def _literal(names: NameTreatment, text: str) -> str:
     try:
         value = string(text)
     except LiteralError:
@@ -195,18 +195,18 @@ def _literal(names: Names, text: str) -> str:
     return text if fact == value else json.dumps(fact)
 
 
-def _resource_id(names: Names, text: str) -> str:
+def _resource_id(names: NameTreatment, text: str) -> str:
     """Keep the device at the end of an ID that the kubelet reports."""
     device = text.rpartition("/")[2]
     return f"left-out/{_device(names, device)}" if device in names.published.devices else LEFT_OUT
 
 
-def number(_: Names, value: Any) -> Any:
+def number(_: NameTreatment, value: Any) -> Any:
     """Keep integers and booleans."""
     return empty(value)
 
 
-def quantity(_: Names, value: Any) -> Any:
+def quantity(_: NameTreatment, value: Any) -> Any:
     """Keep quantities."""
     if not isinstance(value, str):
         return empty(value)
@@ -243,7 +243,7 @@ DRIVER: Final = _publishing("driver", lambda published: published.drivers)
 ATTRIBUTE: Final = _qualified("attribute", lambda published: published.attributes)
 CAPACITY: Final = _qualified("capacity", lambda published: published.capacities)
 REQUEST: Final = _of_texts(_request)
-FACT: Final = _of_texts(Names.fact)
+FACT: Final = _of_texts(NameTreatment.fact)
 KEY: Final = _of_texts(_key)
 VALUE: Final = _of_texts(_value)
 OWNER: Final = _of_texts(_owner)
@@ -262,7 +262,7 @@ REASON: Final = words(
 )
 
 
-def quota_key(names: Names, text: str) -> str | None:
+def quota_key(names: NameTreatment, text: str) -> str | None:
     """Return the key of a quota for devices; None for all others, which nothing reads."""
     if not text.endswith(vocabulary.QUOTA):
         return None

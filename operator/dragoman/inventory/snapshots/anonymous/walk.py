@@ -10,7 +10,7 @@ from dragoman.inventory.snapshots.anonymous.treatments import (
     KEY,
     NODE_NAME,
     VALUE,
-    Names,
+    NameTreatment,
     Treatment,
     empty,
     words,
@@ -29,7 +29,7 @@ class MapOf:
         value: Treats what stands below it.
     """
 
-    key: Callable[[Names, Any], Any]
+    key: Callable[[NameTreatment, Any], Any]
     value: Tree
 
 
@@ -41,7 +41,7 @@ class Requirement:
 Tree = Treatment | Mapping[str, Any] | list[Any] | MapOf | Requirement
 
 
-def treated(names: Names, value: Any, tree: Tree) -> Any:
+def treated(names: NameTreatment, value: Any, tree: Tree) -> Any:
     """Return a value as a tree says; one of another shape becomes empty."""
     if callable(tree):
         return tree(names, value)
@@ -58,7 +58,7 @@ def treated(names: Names, value: Any, tree: Tree) -> Any:
     return {key: treated(names, value[key], inner) for key, inner in tree.items() if key in value}
 
 
-def _requirement(names: Names, value: Mapping[str, Any]) -> dict[str, Any]:
+def _requirement(names: NameTreatment, value: Mapping[str, Any]) -> dict[str, Any]:
     values = _value_of(value.get("key"))
     return {
         key: treated(names, value[key], inner)
@@ -71,7 +71,7 @@ def _value_of(key: Any) -> Treatment:
     return NODE_NAME if key in (HOSTNAME, "metadata.name") else VALUE
 
 
-def labels(names: Names, value: Any) -> Any:
+def labels(names: NameTreatment, value: Any) -> Any:
     """Return labels, or a selector of them, as tokens."""
     if not isinstance(value, Mapping):
         return empty(value)

@@ -14,7 +14,7 @@ from dragoman.cli.dra.maintenance import draining, previewing
 from dragoman.cli.dra.maintenance.choosing import choose
 from dragoman.cli.dra.maintenance.draining import Drain
 from dragoman.cli.dra.maintenance.tainting import create
-from dragoman.cli.dra.maintenance.targeting import Wish
+from dragoman.cli.dra.maintenance.targeting import WantedDevices
 from dragoman.cli.dra.output import Exit, Report, Unusable
 from dragoman.controllers.maintenance import drainer
 from dragoman.kube.errors import ApiError
@@ -78,8 +78,10 @@ def run(
         with explained():
             return asyncio.run(question(server))  # type: ignore[arg-type]
 
-    chosen = choose(Source(snapshot=desk.file), Wish((GPU,), dry_run=True))
-    options = previewing.Options("drain", kind=kind, evict=EvictionMode.WHEN_ALLOWED, timeout=20.0)
+    chosen = choose(Source(snapshot=desk.file), WantedDevices((GPU,), dry_run=True))
+    options = previewing.MaintenanceOptions(
+        "drain", kind=kind, evict=EvictionMode.WHEN_ALLOWED, timeout=20.0
+    )
     facts = previewing.facts_of(chosen, options)
     monkeypatch.setattr(Source, "call", call)
     return Drain(Source(), chosen, options, facts).run()

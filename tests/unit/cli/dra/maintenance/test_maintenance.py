@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli.dra.maintenance.choosing import confirm
-from dragoman.cli.dra.maintenance.quantities import Duration
-from dragoman.cli.dra.maintenance.targeting import Wish
+from dragoman.cli.dra.maintenance.quantities import DurationParam
+from dragoman.cli.dra.maintenance.targeting import WantedDevices
 from dragoman.cli.dra.output import Unusable
 from dragoman.maintenance import manifests
 from dragoman.maintenance.holds import HOLD_TAINT, HoldSelector, HoldTaint
@@ -214,14 +214,14 @@ def test_taints_need_rules(tmp_path: Path) -> None:
 
 
 def test_many_devices_are_not_taken_without_an_answer() -> None:
-    confirm(8, Wish(()), "drain")
-    confirm(9, Wish((), yes=True), "drain")
+    confirm(8, WantedDevices(()), "drain")
+    confirm(9, WantedDevices((), yes=True), "drain")
     with pytest.raises(Unusable, match="drain 9 devices"):
-        confirm(9, Wish(()), "drain")
+        confirm(9, WantedDevices(()), "drain")
 
 
 @pytest.mark.parametrize(
     ("text", "seconds"), [("90s", 90.0), ("10m", 600.0), ("1h30m", 5400.0), ("5", 5.0), ("0s", 0.0)]
 )
 def test_durations(text: str, seconds: float) -> None:
-    assert Duration().convert(text, None, None) == seconds
+    assert DurationParam().convert(text, None, None) == seconds

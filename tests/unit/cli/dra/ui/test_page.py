@@ -8,7 +8,7 @@ from dragoman.cli.dra.ui.nodemap import LOST, SEVERAL
 from dragoman.cli.dra.ui.page import WAITING_SHOWN, page
 from dragoman.cli.dra.ui.problems import PageProblem, kinds
 from dragoman.inventory.facts.parser import parse
-from dragoman.inventory.inventory import State, take
+from dragoman.inventory.inventory import DeviceState, take
 from dragoman.inventory.snapshots.snapshot import Unseen
 from tests.support.worlds import inventory as builders
 from tests.support.worlds import pages
@@ -34,11 +34,11 @@ def test_every_device_has_a_dot_with_its_state_and_holder() -> None:
     found = {row.name: row for row in pages.of(*cluster()).rows}
     assert [*found] == ["node-a", "node-b", LOST]
     assert [(dot.name, dot.state, dot.text) for dot in found["node-a"].dots] == [
-        ("a", State.USED, "used by ml/trainer"),
-        ("b", State.FREE, "free"),
-        ("c", State.TAINTED, "tainted, broken:NoSchedule"),
+        ("a", DeviceState.USED, "used by ml/trainer"),
+        ("b", DeviceState.FREE, "free"),
+        ("c", DeviceState.TAINTED, "tainted, broken:NoSchedule"),
     ]
-    assert [dot.state for dot in found["node-b"].dots] == [State.UNUSABLE]
+    assert [dot.state for dot in found["node-b"].dots] == [DeviceState.UNUSABLE]
     assert [dot.text for dot in found[LOST].dots] == ["lost by ml/trainer"]
 
 
@@ -52,11 +52,11 @@ def test_rows_count_as_top_nodes_does() -> None:
 def test_states_are_counted_over_all_devices() -> None:
     counts = pages.of(*cluster()).states
     assert {state: count for state, count in counts.items() if count} == {
-        State.FREE: 1,
-        State.USED: 1,
-        State.TAINTED: 1,
-        State.UNUSABLE: 1,
-        State.LOST: 1,
+        DeviceState.FREE: 1,
+        DeviceState.USED: 1,
+        DeviceState.TAINTED: 1,
+        DeviceState.UNUSABLE: 1,
+        DeviceState.LOST: 1,
     }
 
 
@@ -90,7 +90,7 @@ def test_a_device_in_use_with_a_taint_is_marked() -> None:
     used = held(claim(), ("node-a", "a"))
     (dot,) = pages.of(device_class(), pool("node-a", [tainted]), used).rows[0].dots
     assert (dot.state, dot.marked, dot.text) == (
-        State.USED,
+        DeviceState.USED,
         True,
         "used by claim ns/claim, tainted",
     )
