@@ -46,7 +46,7 @@ class Policy:
         max_victims: Pods of one plan at most.
         select: Which pods may be victims.
         protected: Namespaces without victims.
-        schedulers: Whose pods may preempt.
+        schedulers: Whose pods may preempt; None for those of every scheduler.
         resting: Digests of the UIDs of controllers that lost a pod to a preemption lately.
         recent: The same for the last hour: their pods are spared while they are young.
         min_runtime: Seconds until a pod is not young any more.
@@ -58,12 +58,16 @@ class Policy:
     max_victims: int = 8
     select: VictimChoice = VictimChoice.ALL
     protected: tuple[str, ...] = SPARED
-    schedulers: tuple[str, ...] = ("default-scheduler",)
+    schedulers: tuple[str, ...] | None = ("default-scheduler",)
     resting: frozenset[str] = frozenset()
     recent: frozenset[str] = frozenset()
     min_runtime: float = 60.0
     only: frozenset[str] | None = None
     max_grace: float = 600.0
+
+    def serves(self, scheduler: str) -> bool:
+        """Whether pods of a scheduler may preempt."""
+        return self.schedulers is None or scheduler in self.schedulers
 
 
 DEFAULT: Final = Policy()
@@ -138,7 +142,7 @@ def ineligible(subject: Subject, policy: Policy = DEFAULT) -> Iterator[Preemptio
             PreemptionCode.PRIORITY,
             f"the pod has priority {priority_of(document)}: a PriorityClass above 0 is needed",
         )
-    if pod.scheduler not in policy.schedulers:
+    if not policy.serves(pod.scheduler):
         yield PreemptionReason(
             PreemptionCode.SCHEDULER, f"the pod belongs to scheduler {pod.scheduler}"
         )

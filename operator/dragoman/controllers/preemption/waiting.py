@@ -28,7 +28,7 @@ def may_preempt(pod: Mapping[str, Any], policy: Policy, after: float, now: str) 
         return False
     if (pod.get("metadata") or {}).get("deletionTimestamp") or status.get("nominatedNodeName"):
         return False
-    if (spec.get("schedulerName") or "default-scheduler") not in policy.schedulers:
+    if not policy.serves(spec.get("schedulerName") or "default-scheduler"):
         return False
     refused = next(
         (

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 
 def policy(gap: int, most: int, protected: tuple[str, ...], *, opted_in: bool) -> Policy:
-    """Return whose pods may end; see `preempt --help`."""
-    return Policy(gap, most, VictimChoice.OPTED_IN if opted_in else VictimChoice.ALL, protected)
+    """Return whose pods may end, for a pod of any scheduler; see `preempt --help`."""
+    select = VictimChoice.OPTED_IN if opted_in else VictimChoice.ALL
+    return Policy(gap, most, select, protected, schedulers=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,6 @@ class Command:
         world = parse(with_pod(self.source, self.source.read(reading.NEEDED), key))
         reading.require(world)
         found = reading.pod_that_waits(world, key, "preempt")
-        policy = replace(self.policy, schedulers=(found.scheduler,))
         cluster = cluster_of(take(world, self.source.profile(world)))
         try:
             with ProgressLine() as progress, TimeBudget(self.timeout, clock=time.thread_time):
@@ -125,7 +125,7 @@ class Command:
                     PreemptionFacts.of(world),
                     of_pod(world, found),
                     cluster,
-                    policy=policy,
+                    policy=self.policy,
                     progress=progress,
                 )
         except TooExpensiveError:

@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.cli.dra.preemption import acting
+from dragoman.controllers.preemption.planning import compute, looked
 from dragoman.inventory.snapshots.snapshot import FORMAT, Unseen
+from dragoman.preemption.journal import preempting
+from dragoman.preemption.protocol import Sight
+from dragoman.preemption.stored import Journal
 from tests.support.dra import Desk, invoke
-from tests.support.worlds.inventory import device_class, pod, pool
+from tests.support.worlds.inventory import device_class, pod, pool, snapshot
 from tests.support.worlds.preemption import budget, holding, node, waiting
 
 WEB = {"app": "web"}
@@ -110,6 +115,18 @@ def test_an_old_snapshot_is_explained_without_a_plan(tmp_path: Path) -> None:
     found = desk(tmp_path)
     found.file.write_bytes(found.file.read_bytes().replace(b'"format":2', b'"format":1'))
     assert "preempt" not in found.run("explain", "pod", "train", "-n", "ns", status=1)
+
+
+def test_a_plan_for_a_pod_of_another_scheduler_holds_until_its_evictions() -> None:
+    allowed = acting.policy(1, 8, (), opted_in=False)
+    train = waiting(1, schedulerName="second-scheduler")
+    state = snapshot(device_class(), node("n"), pool("n", 1), *holding("x", "n", [0]), *train)
+    planned = compute(state, {"uid-of-ns-train"}, allowed)
+    (made,) = planned.plans
+    document = preempting(made, planned.reserved["uid-of-ns-train"], 1)
+    document["metadata"]["uid"] = "uid-journal"
+    look = looked(state, Journal.parse(document), allowed, lambda: False)
+    assert (look.sight, [one.pod.name for one in look.victims]) == (Sight.SAME, ["x"])
 
 
 def test_nothing_is_evicted_without_dry_run(tmp_path: Path) -> None:
