@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman.preemption.candidates import Candidate
-from dragoman.preemption.stored import Journal, Phase, PreemptionLimits
+from dragoman.preemption.stored import Journal, Phase, PreemptionLimits, timestamp
 
 EVERY: Final = ""
 """Stands for all namespaces."""
@@ -52,8 +52,9 @@ class PreemptionBudget:
         One namespace says something about itself alone: its tenants can make their own preemptions
         fail. Objects that are deleted do not count, so that an administrator can end a pause.
         """
+        recent = [one for one in self.journals if self.now - one.ended < HOUR]
         ended = sorted(
-            (one for one in self.journals if one.phase in {Phase.PLACED, Phase.FAILED}),
+            (one for one in recent if one.phase in {Phase.PLACED, Phase.FAILED}),
             key=lambda one: one.ended,
         )
         found = {name for name in {one.namespace for one in ended} if self._failed(ended, name)}
@@ -140,6 +141,7 @@ class PreemptionBudget:
         failed = [one for one in own if one.phase is Phase.FAILED]
         if failed:
             rest = min(REST * 2 ** (len(failed) - 1), LONGEST_REST)
-            left = max(one.ended for one in failed) + rest - self.now
-            if left > 0:
-                yield f"the last plan failed; the next one follows in {round(left)} s"
+            then = max(one.ended for one in failed) + rest
+            if then > self.now:
+                # A time, not what is left: a report is written, and said, where its text changes.
+                yield f"the last plan failed; the next one follows at {timestamp(then)[:-5]}Z"

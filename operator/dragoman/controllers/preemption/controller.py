@@ -141,12 +141,19 @@ class PreemptionController:
         if not self._leading():
             self._known, self._left, self._unread = frozenset(), True, True
             self._due = self._rested = self._read_all = float("-inf")
-            metrics.PREEMPTION_CANDIDATES.set(0)
+            _say_nothing()
             return
         waiting = await self._waiting()
         if self._preemptions is not None:
             await self._carry_on(self._preemptions, bool(waiting))
+            self._say_state(self._preemptions)
         await self._pass_if_due(waiting)
+
+    def _say_state(self, preemptions: Preemptions) -> None:
+        """Set what alerts watch; also where nothing waits any more, and a pause has passed."""
+        metrics.PREEMPTION_RESERVED.set(preemptions.reserved)
+        metrics.PREEMPTION_PAUSED.labels("failures").set(bool(preemptions.budget.paused))
+        metrics.PREEMPTION_PAUSED.labels("in-tree").set(self._stands_down(CLUSTER))
 
     async def _carry_on(self, preemptions: Preemptions, waiting: bool) -> None:  # noqa: FBT001
         """Take preemptions further; without pods that wait, and without any, nothing is read."""
@@ -163,8 +170,6 @@ class PreemptionController:
         await preemptions.refresh(all_of=every)
         await preemptions.advance()
         self._unread = preemptions.active or not every
-        metrics.PREEMPTION_RESERVED.set(preemptions.reserved)
-        metrics.PREEMPTION_PAUSED.labels("failures").set(bool(preemptions.budget.paused))
         if len(preemptions.budget.running) < running:
             self._due = min(self._due, time.monotonic() + AGAIN)
 
@@ -176,12 +181,13 @@ class PreemptionController:
             self._left = False
             metrics.PREEMPTION_CANDIDATES.set(0)
         elif waiting and now >= self._rested and (now >= self._due or waiting - self._known):
-            self._due = now + self._interval
+            # Before the pass: one that fails may have written objects, to be cleared later.
+            self._left, self._due = True, now + self._interval
             soon = await self._pass(waiting)
             ended = time.monotonic()
             self._due = ended + (min(AGAIN, self._interval) if soon else self._interval)
             self._rested = ended + REST * (ended - now)
-            self._known, self._left = waiting, True
+            self._known = waiting
         elif not waiting:
             self._known = frozenset()
 
@@ -269,9 +275,9 @@ class PreemptionController:
             pod = plan.subject.pod.pod.metadata
             devices = found.reserved[pod.uid]
             why = self._why_only_reported(plan, found)
-            if not why and (why := await preemptions.why_not(plan, devices)):
+            if not why and (why := preemptions.limited(plan)):
                 later = True
-            if not why:
+            if not (why := why or await preemptions.obstacle(plan, devices)):
                 await take_over(self._client, pod.namespace, pod.uid)
                 why = await preemptions.begin(plan, devices)
             held[pod.uid] = why
@@ -287,7 +293,6 @@ class PreemptionController:
                 text = "kube-scheduler preempts for devices itself: plans are only reported"
                 log.warning(text, namespace=namespace or "all", pods=pods[:5])
             self._stands_down_until[namespace] = now + STANDS_DOWN
-        metrics.PREEMPTION_PAUSED.labels("in-tree").set(self._stands_down(CLUSTER))
 
     def _stands_down(self, namespace: str) -> bool:
         last = max(self._stands_down_until.get(one, 0.0) for one in (CLUSTER, namespace))
@@ -302,6 +307,14 @@ class PreemptionController:
         if plan.subject.pod.pod.metadata.uid in found.extended:
             return "Nothing is evicted: claims of extended resources cannot tolerate a reservation"
         return ""
+
+
+def _say_nothing() -> None:
+    """Reset what alerts watch where another process leads, which says it."""
+    metrics.PREEMPTION_CANDIDATES.set(0)
+    metrics.PREEMPTION_RESERVED.set(0)
+    for reason in ("failures", "in-tree"):
+        metrics.PREEMPTION_PAUSED.labels(reason).set(0)
 
 
 def _measure(planned: PlannedPreemptions) -> None:

@@ -130,19 +130,27 @@ class Preemptions:
         """Take one preemption a step further, and nothing else."""
         await advance_all(self.carrier, [journal], self._rules)
 
-    async def why_not(self, plan: PreemptionPlan, reserved: Sequence[DeviceID]) -> str:
-        """Return why a preemption does not begin now; empty where it may.
+    def limited(self, plan: PreemptionPlan) -> str:
+        """Return which limit, that passes, keeps a preemption from beginning; empty where none.
 
         Args:
             plan: With victims.
-            reserved: What it would reserve.
         """
         chosen = plan.chosen
         assert chosen is not None  # only plans with victims begin
         pod = plan.subject.pod.pod.metadata
         refusals = self.budget.refusals(pod.namespace, pod.uid, chosen)
-        if refusal := next(refusals, ""):
-            return f"Nothing is evicted now: {refusal}"
+        refusal = next(refusals, "")
+        return f"Nothing is evicted now: {refusal}" if refusal else ""
+
+    async def obstacle(self, plan: PreemptionPlan, reserved: Sequence[DeviceID]) -> str:
+        """Return what stands in the way until the pod changes; empty where nothing does.
+
+        Args:
+            plan: With victims.
+            reserved: What it would reserve.
+        """
+        pod = plan.subject.pod.pod.metadata
         if len(reserved) > MOST_RULES:
             return f"Nothing is evicted: {len(reserved)} devices share counters"
         if obstacle := await self.carrier.obstacle(pod.namespace, pod.name, pod.uid):

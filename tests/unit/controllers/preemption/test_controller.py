@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -20,11 +20,12 @@ from dragoman.diagnosis.subject import Subject
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.resources import Resource
+from dragoman.metrics import REGISTRY
 from dragoman.preemption.planner import PreemptionPlan, plan
 from dragoman.preemption.policy import Policy
 from dragoman.preemption.preemptionfacts import PreemptionFacts
 from dragoman.preemption.reservation import rule_manifest
-from dragoman.preemption.stored import FINALIZER, PreemptionLimits
+from dragoman.preemption.stored import FINALIZER, PreemptionLimits, timestamp
 from tests.support.apiserver import ApiServer, Place
 from tests.support.manifests import Json
 from tests.support.worlds.inventory import device_class, pool, snapshot
@@ -69,13 +70,15 @@ class Server(ApiServer):
 
 
 @asynccontextmanager
-async def running(server: Server, *, leading: bool = True, **more: Any) -> AsyncIterator[None]:
+async def running(
+    server: Server, *, leading: Callable[[], bool] = lambda: True, **more: Any
+) -> AsyncIterator[None]:
     client: Any = server
     recorder = EventRecorder(client)
     made = PreemptionController(
         client,
         recorder,
-        lambda: leading,
+        leading,
         Policy(),
         after=0.0,
         tick=0.005,
@@ -165,7 +168,7 @@ async def test_nothing_but_pods_without_a_node_is_read_while_none_waits() -> Non
 
 async def test_a_follower_writes_nothing() -> None:
     server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2))
-    async with running(server, leading=False):
+    async with running(server, leading=lambda: False):
         await asyncio.sleep(0.1)
     assert not server.requests
     assert not server.written
@@ -298,6 +301,90 @@ async def test_passes_take_a_share_of_the_time_while_a_limit_is_in_the_way(
     assert passes > 1
     assert (passes - 1) * 0.05 * (1 + controller.REST) <= time.monotonic() - began
     assert not server.of("devicetaintrules")
+
+
+async def test_what_no_limit_is_in_the_way_of_is_planned_at_the_interval(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The claim of the pod was written by its user, and tolerates no reservation."""
+    monkeypatch.setattr(controller, "AGAIN", 0.01)
+    server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *waiting(2))
+    async with running(server, interval=60.0, preemptions=preempting(server)):
+        await until(lambda: server.events)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await until(lambda: server.lists["nodes"] > 1)
+    assert "was not made from a template" in server.events[0]
+    assert server.lists["nodes"] == 1
+
+
+def preempting(server: Server, clock: Callable[[], float] = time.time) -> Preemptions:
+    client: Any = server
+    carrier = Carrier(
+        client, CLAIMS, CLAIMS, RULES, lambda _: Policy(), PreemptionLimits(), clock=clock
+    )
+    return Preemptions(client, carrier, Policy())
+
+
+def gauge(name: str, **labels: str) -> float | None:
+    return REGISTRY.get_sample_value(f"dragoman_preemption_{name}", labels)
+
+
+async def test_a_replica_that_does_not_lead_any_more_reports_nothing_to_alerts() -> None:
+    server = Server(*CLUSTER, *SPACES, *failures(time.time()))
+    for device in ("device-0", "device-1"):
+        kept = DeviceID("gpu.example.com", "n", device)
+        server.store(rule_manifest(RULES.api_version, kept, "uid-train"))
+    server.store(PREEMPTION)
+    server.fail = lambda request, _: (
+        ApiError(500, "InternalError", "no") if request.startswith(("PATCH", "DELETE")) else None
+    )
+    leads = True
+    async with running(server, leading=lambda: leads, preemptions=preempting(server)):
+        await until(lambda: gauge("reserved_devices") == 2)
+        await until(lambda: gauge("paused", reason="failures") == 1)
+        leads = False
+        await until(lambda: gauge("reserved_devices") == 0)
+    assert gauge("paused", reason="failures") == 0
+
+
+async def test_a_pause_passes_although_no_pod_waits() -> None:
+    now = time.time()
+    server = Server(*CLUSTER, *SPACES, *failures(now))
+    async with running(server, preemptions=preempting(server, lambda: now)):
+        await until(lambda: gauge("paused", reason="failures") == 1)
+        now += 3600.0
+        await until(lambda: gauge("paused", reason="failures") == 0)
+
+
+def failures(at: float) -> list[Json]:
+    """Make what is left of preemptions that failed in a row."""
+    return [
+        {
+            "kind": "DevicePreemption",
+            "metadata": {"name": f"uid-{number}", "namespace": "ns"},
+            "spec": {"mode": "Preempt", "node": "n", "pod": {"name": "p", "uid": f"uid-{number}"}},
+            "status": {"phase": "Failed", "endedAt": timestamp(at)},
+        }
+        for number in range(3)
+    ]
+
+
+async def test_reports_of_a_pass_that_failed_are_cleared() -> None:
+    server = Server(*CLUSTER, *SPACES)
+
+    def failing(request: str, _: Place) -> ApiError | None:
+        failed = request.startswith("PATCH") and bool(server.journal)
+        return ApiError(500, "InternalError", "no") if failed else None
+
+    async with running(server):
+        await until(lambda: server.lists["devicepreemptions"])
+        server.fail = failing
+        server.store(*holding("x", "n", [0, 1]), *waiting(2))
+        await until(lambda: server.journal)
+        for place in [one for one in server.objects if one.plural in ("pods", "resourceclaims")]:
+            server.remove(place)
+        await until(lambda: not server.journal)
 
 
 async def test_reservations_are_released_whose_preemption_disappears() -> None:

@@ -144,7 +144,7 @@ class Carrying:
         if plan is None:
             raise Unusable("no preemption for the pod is under way")
         await rights.require(client, rights.preempting(self.namespace))
-        why = await preemptions.why_not(plan, self.reserved)
+        why = preemptions.limited(plan) or await preemptions.obstacle(plan, self.reserved)
         if not why:
             uid = plan.subject.pod.pod.metadata.uid
             await take_over(client, self.namespace, uid)
