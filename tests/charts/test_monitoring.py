@@ -11,7 +11,7 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 
 from docs import generate_dashboard
-from dragoman.cluster.state import ClusterState
+from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.explain.collector import DeviceCollector
 from dragoman.controllers.explain.counts import DeviceCounts

@@ -15,7 +15,7 @@ from urllib3.exceptions import HTTPError
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.credentials import User
 from tests.support.controlplane.plane import ControlPlane
-from tests.support.controlplane.process import LOOPBACK, Program, free_ports
+from tests.support.controlplane.process import LOOPBACK, ThrowawayProcess, free_ports
 
 MODULE = "dragoman.handlers"
 START_SECONDS = 60
@@ -36,7 +36,7 @@ class Running(Protocol):
     def faults(self) -> list[str]: ...
 
 
-class OperatorProcess(Program):
+class OperatorProcess(ThrowawayProcess):
     """`python -m dragoman operator` as an ordinary user; its log survives restarts.
 
     Args:

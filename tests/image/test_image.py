@@ -22,13 +22,13 @@ from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.cluster import Rules
 from tests.support.controlplane.plane import ControlPlane
-from tests.support.controlplane.process import Program, free_ports
+from tests.support.controlplane.process import ThrowawayProcess, free_ports
 
 pytestmark = pytest.mark.slow
 NAMESPACE = "dragoman-system"
 PAGE = frozenset({".css", ".js", ".j2"})
 """Suffixes of what the page of `kubectl dra ui` is made from."""
-Start = Callable[..., Program]
+Start = Callable[..., ThrowawayProcess]
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +43,9 @@ def own_plane() -> Iterator[ControlPlane]:
 @pytest.fixture
 def start(own_plane: ControlPlane, runnable: Unpacked, tmp_path: Path) -> Iterator[Start]:
     """Run containers with a service account's files where a kubelet would mount them."""
-    started: list[Program] = []
+    started: list[ThrowawayProcess] = []
 
-    def run(account: str, rules: Rules, *arguments: str) -> Program:
+    def run(account: str, rules: Rules, *arguments: str) -> ThrowawayProcess:
         user = own_plane.service_account(account, NAMESPACE, rules)
         run = tmp_path / account
         mounted = run / "secrets/kubernetes.io/serviceaccount"
@@ -60,7 +60,7 @@ def start(own_plane: ControlPlane, runnable: Unpacked, tmp_path: Path) -> Iterat
             "KUBERNETES_SERVICE_PORT": str(server.port),
         }
         inner = command(runnable.root, runnable.config, arguments, run=run, environment=environment)
-        started.append(Program(account, inner, tmp_path / f"{account}.log"))
+        started.append(ThrowawayProcess(account, inner, tmp_path / f"{account}.log"))
         started[-1].start()
         return started[-1]
 

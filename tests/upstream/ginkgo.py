@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.support.controlplane.process import Program
+from tests.support.controlplane.process import ThrowawayProcess
 from tests.upstream.results import Spec, read
 
 SECONDS: Final = 3900
@@ -56,7 +56,7 @@ class Suite:
         ]
         report.unlink(missing_ok=True)
         log.unlink(missing_ok=True)
-        process = Program(name, command, log)
+        process = ThrowawayProcess(name, command, log)
         process.start()
         try:
             process.wait(SECONDS)

@@ -19,7 +19,7 @@ from dragoman.allocation.pools.nodeselector import NodeSelectorError
 from dragoman.allocation.pools.pool import Pool
 from dragoman.allocation.pools.taints import tainted
 from dragoman.allocation.pools.usage import Holder, Usage
-from dragoman.allocation.requests.environment import Environment
+from dragoman.allocation.requests.environment import ClassEnvironment
 from dragoman.allocation.requests.validation import Prepared
 from dragoman.model.claim import Claim
 from dragoman.model.deviceclass import DeviceClass
@@ -75,7 +75,7 @@ class Cluster:
         self._prepared: OrderedDict[tuple[int, ...], Prepared] = OrderedDict()
         self._devices = 0
         self._stale = 0
-        self._environment = Environment(self.profile, self._classes)
+        self._environment = ClassEnvironment(self.profile, self._classes)
         for rule in taint_rules:
             self._rules[rule.name] = rule
         for kind in classes:

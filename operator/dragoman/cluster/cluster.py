@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar, cast
 
-from dragoman.cluster.state import ClusterState
+from dragoman.cluster.clusterstate import ClusterState
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served, retried
 from dragoman.kube.informer import Informer

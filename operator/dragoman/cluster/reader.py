@@ -18,7 +18,7 @@ from dragoman.kube.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
-from dragoman.kube.timestamps import now
+from dragoman.kube.wallclock import now
 from dragoman.versions import OLDEST
 from dragoman.versions import name as version_name
 

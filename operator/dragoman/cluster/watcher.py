@@ -18,7 +18,7 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import Resource
 from dragoman.kube.store import StoredObject
-from dragoman.kube.timestamps import now
+from dragoman.kube.wallclock import now
 from dragoman.model.metadata import Metadata
 
 REFRESH: Final = 30.0

@@ -10,7 +10,7 @@ from tests.bench.claims.raw import CONCURRENCY
 from tests.support.controlplane import binaries, components
 from tests.support.controlplane.components import UNTHROTTLED, StockController
 from tests.support.controlplane.plane import CLAIM_CONTROLLER, CONTROLLER_MANAGER
-from tests.support.controlplane.process import Program, free_ports
+from tests.support.controlplane.process import ThrowawayProcess, free_ports
 
 STOCK_USER = "system:serviceaccount:kube-system:resource-claim-controller"
 OWN_USER = f"system:serviceaccount:{ACCOUNT}:{ACCOUNT}"
@@ -31,7 +31,7 @@ class Task:
     concurrency: int = CONCURRENCY
 
 
-Start = Callable[[Lab, Task], Program]
+Start = Callable[[Lab, Task], ThrowawayProcess]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Competitor:
 def stock(settings: StockController) -> Start:
     """Return how to start kube-controller-manager with the claim controller alone."""
 
-    def start(lab: Lab, task: Task) -> Program:
+    def start(lab: Lab, task: Task) -> ThrowawayProcess:
         plane = lab.plane
         command = components.kube_controller_manager(
             binaries.find([CONTROLLER_MANAGER], plane.version)[CONTROLLER_MANAGER],
@@ -74,7 +74,7 @@ def stock(settings: StockController) -> Start:
     return start
 
 
-def dragoman(lab: Lab, task: Task) -> Program:
+def dragoman(lab: Lab, task: Task) -> ThrowawayProcess:
     """Start the operator as its manifest does: with an elected leader, probes and metrics."""
     command = [
         *(sys.executable, "-m", "dragoman", "operator", "--claims=own", "--leader-elect"),
@@ -85,7 +85,7 @@ def dragoman(lab: Lab, task: Task) -> Program:
     return lab.plane.launch("dragoman", command)
 
 
-def raw(lab: Lab, task: Task) -> Program:
+def raw(lab: Lab, task: Task) -> ThrowawayProcess:
     """Start the client that only writes."""
     command = [
         *(sys.executable, "-m", "tests.bench.claims.raw", lab.account(task.via), task.verb),
@@ -97,7 +97,7 @@ def raw(lab: Lab, task: Task) -> Program:
 def raw_in_go(*, protobuf: bool) -> Start:
     """Return how to start the Go client that only writes, with client-go and without a limit."""
 
-    def start(lab: Lab, task: Task) -> Program:
+    def start(lab: Lab, task: Task) -> ThrowawayProcess:
         command = [
             str(binaries.find(["rawclient"], lab.plane.version)["rawclient"]),
             f"-kubeconfig={lab.account(task.via)}",

@@ -9,7 +9,7 @@ from tests.bench.claims.meter import Since
 from tests.bench.claims.observer import ClaimWatch, PodWatch
 from tests.bench.claims.proxy import Proxy
 from tests.bench.claims.trial import Trial, Values, patience, percentile
-from tests.support.controlplane.process import Program
+from tests.support.controlplane.process import ThrowawayProcess
 
 CLAIMS = 3_000
 BURST = 10_000
@@ -162,7 +162,7 @@ def reaction(trial: Trial) -> Values:
 
 
 def wait_published(
-    lab: Lab, watch: PodWatch, process: Program, pods: int, clock: Since | None = None
+    lab: Lab, watch: PodWatch, process: ThrowawayProcess, pods: int, clock: Since | None = None
 ) -> None:
     """Wait until so many pods have all their claims in their status."""
     calls = [watch.check] if clock is None else [watch.check, clock.read]

@@ -12,7 +12,7 @@ from tests.bench.claims.lab import Lab, WrongCountError, said
 from tests.bench.claims.meter import cpu, memory
 from tests.bench.claims.observer import PodWatch
 from tests.bench.claims.trial import Trial, Values, patience
-from tests.support.controlplane.process import Program
+from tests.support.controlplane.process import ThrowawayProcess
 
 SETTLED, PLAIN = 10_000, 20_000
 PACE = 500.0
@@ -98,7 +98,7 @@ def noise(trial: Trial) -> Values:
     }
 
 
-def spent(process: Program, seconds: float) -> float:
+def spent(process: ThrowawayProcess, seconds: float) -> float:
     """Return the share of a CPU that a process uses when nothing happens."""
     assert process.pid is not None
     before = cpu(process.pid)
@@ -106,7 +106,7 @@ def spent(process: Program, seconds: float) -> float:
     return (cpu(process.pid) - before) / seconds
 
 
-def resident(process: Program) -> float:
+def resident(process: ThrowawayProcess) -> float:
     """Return how many MiB a process holds."""
     assert process.pid is not None
     return memory(process.pid)["VmRSS"]

@@ -17,7 +17,7 @@ from tests.support import manifests
 from tests.support.controlplane import kubeconfig
 from tests.support.controlplane.api import Json
 from tests.support.controlplane.plane import ADMINISTRATORS, API_SERVER, ETCD, ControlPlane
-from tests.support.controlplane.process import Program, free_ports
+from tests.support.controlplane.process import ThrowawayProcess, free_ports
 
 LOOK = 0.02
 """Seconds between two looks at whether something has happened; times come from watches."""
@@ -178,7 +178,7 @@ class Lab:
     def wait(
         self,
         done: Callable[[], object],
-        process: Program,
+        process: ThrowawayProcess,
         timeout: float,
         *each_time: Callable[[], object],
     ) -> None:
@@ -218,6 +218,6 @@ def owner_of(claim: Json) -> str:
     return str(owners[0].get("uid", ""))
 
 
-def said(process: Program) -> Any:
+def said(process: ThrowawayProcess) -> Any:
     """Return what a process printed as its last line, a JSON document."""
     return orjson.loads(process.tail(1))

@@ -8,7 +8,7 @@ from tests.bench.claims.creation import QUIET, wait_published
 from tests.bench.claims.lab import Lab, WrongCountError
 from tests.bench.claims.observer import ClaimWatch, PodWatch
 from tests.bench.claims.trial import Trial, Values, patience, percentile
-from tests.support.controlplane.process import Program
+from tests.support.controlplane.process import ThrowawayProcess
 
 FINISHED = 2_000
 ALLOCATED = 500
@@ -96,7 +96,7 @@ def life_writes(trial: Trial) -> Values:
     }
 
 
-def run_pods(trial: Trial, lab: Lab, watch: PodWatch, pods: int) -> Program:
+def run_pods(trial: Trial, lab: Lab, watch: PodWatch, pods: int) -> ThrowawayProcess:
     """Start the controller, and bring so many pods to nodes with a device each."""
     for node in range(NODES):
         lab.plane.add_node(f"node-{node}", devices=-(-pods // NODES))
@@ -107,7 +107,9 @@ def run_pods(trial: Trial, lab: Lab, watch: PodWatch, pods: int) -> Program:
     return process
 
 
-def wait_for_all(lab: Lab, process: Program, watch: PodWatch, done: Callable[[], object]) -> None:
+def wait_for_all(
+    lab: Lab, process: ThrowawayProcess, watch: PodWatch, done: Callable[[], object]
+) -> None:
     """Wait for something that takes two minutes at most."""
     lab.wait(done, process, 120, watch.check)
 

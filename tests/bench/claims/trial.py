@@ -8,7 +8,7 @@ from tests.bench.claims.competitors import Competitor, Task
 from tests.bench.claims.lab import Lab
 from tests.bench.claims.observer import PodWatch
 from tests.bench.claims.raw import CONCURRENCY
-from tests.support.controlplane.process import Program
+from tests.support.controlplane.process import ThrowawayProcess
 
 LEAST = 20
 """Objects that are left of a small scale."""
@@ -37,11 +37,11 @@ class Trial:
         scaled = max(LEAST, round(number * self.scale))
         return min(scaled, self.competitor.most_pods or scaled)
 
-    def start(self, lab: Lab, *, via: str | None = None, verb: str = "create") -> Program:
+    def start(self, lab: Lab, *, via: str | None = None, verb: str = "create") -> ThrowawayProcess:
         """Start the competitor."""
         return self.competitor.start(lab, Task(via, verb, self.concurrency))
 
-    def warm_up(self, lab: Lab, via: str | None = None) -> Program:
+    def warm_up(self, lab: Lab, via: str | None = None) -> ThrowawayProcess:
         """Start the competitor, and wait until it has made the claim of a first pod."""
         lab.send(objects.create_pods(lab.namespace, 1, prefix="warm"))
         with PodWatch(lab.server, lab.namespace) as pods:

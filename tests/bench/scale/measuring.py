@@ -17,7 +17,7 @@ from tests.bench.scale import churn, filling
 from tests.e2e.rbac import EXPLAIN_RULES, OPERATOR_RULES
 from tests.support import manifests
 from tests.support.controlplane.plane import API_SERVER
-from tests.support.controlplane.process import Program
+from tests.support.controlplane.process import ThrowawayProcess
 
 IDLE_SECONDS = 10.0
 PROGRESS_SECONDS = 10.0
@@ -48,14 +48,14 @@ def fill(lab: Lab, scale: float, say: Say) -> Values:
 
 
 @contextmanager
-def operator(lab: Lab) -> Iterator[tuple[Program, float]]:
+def operator(lab: Lab) -> Iterator[tuple[ThrowawayProcess, float]]:
     """Run the operator; yield it, and the seconds until it was ready."""
     process = Trial(DRAGOMAN).start(lab)
     yield process, until_ready(lab, process)
     process.stop()
 
 
-def until_ready(lab: Lab, process: Program) -> float:
+def until_ready(lab: Lab, process: ThrowawayProcess) -> float:
     """Return the seconds from now until the operator is ready."""
     began = time.monotonic()
     lab.wait(lambda: ready(lab), process, patience(filling.PODS))
@@ -68,12 +68,12 @@ def empty(lab: Lab) -> Values:
         return {"empty_rss_mib": resident(process)}
 
 
-def at_rest(process: Program) -> Values:
+def at_rest(process: ThrowawayProcess) -> Values:
     """Measure an operator that has listed everything."""
     return {"full_rss_mib": resident(process), "idle_share": spent(process, IDLE_SECONDS)}
 
 
-def churning(lab: Lab, process: Program, rate: int, seconds: int, say: Say) -> Values:
+def churning(lab: Lab, process: ThrowawayProcess, rate: int, seconds: int, say: Say) -> Values:
     """Let pods with claims come and go; return waits, memory, and CPU while pods are created."""
     namespace = lab.plane.create_namespace("churn")
     lab.add_template(namespace)
@@ -99,7 +99,7 @@ def churning(lab: Lab, process: Program, rate: int, seconds: int, say: Say) -> V
 
 def follow(
     watch: PodWatch,
-    process: Program,
+    process: ThrowawayProcess,
     clock: Since,
     *,
     say: Say,
@@ -136,7 +136,7 @@ def waits(watch: PodWatch) -> Values:
     }
 
 
-def progress(watch: PodWatch, process: Program) -> str:
+def progress(watch: PodWatch, process: ThrowawayProcess) -> str:
     """Return a line about a churn that goes on."""
     return (
         f"{len(watch.created):,} pods created, {len(watch.published):,} claims "

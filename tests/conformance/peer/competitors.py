@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.controlplane import artifacts, binaries
-from tests.support.controlplane.certificates import Authority, KeyPair
-from tests.support.controlplane.process import Program, free_ports, listens
+from tests.support.controlplane.certificates import Authority, KeyPairPaths
+from tests.support.controlplane.process import ThrowawayProcess, free_ports, listens
 from tests.support.controlplane.recipes import Recipe
 
 HERE = Path(__file__).parent
@@ -59,7 +59,7 @@ class Running:
     """
 
     competitor: Competitor
-    process: Program
+    process: ThrowawayProcess
     port: int
     authority: Path
 
@@ -103,7 +103,7 @@ ALL = (EXAMPLE, NVIDIA, DRAGOMAN)
 
 
 @functools.cache
-def certificate() -> tuple[tempfile.TemporaryDirectory[str], Authority, KeyPair]:
+def certificate() -> tuple[tempfile.TemporaryDirectory[str], Authority, KeyPairPaths]:
     """Return a certificate for loopback, in a folder that lives as long as this process."""
     folder = tempfile.TemporaryDirectory(prefix="peer-")
     authority = Authority(Path(folder.name))
@@ -121,7 +121,7 @@ def running(competitor: Competitor, *more: str) -> Iterator[Running]:
     [port] = free_ports(1)
     tls = ["--tls-cert-file", str(pair.certificate), "--tls-private-key-file", str(pair.key)]
     words = [*competitor.program(), *tls, "--port", str(port), *competitor.arguments, *more]
-    process = Program(competitor.title, words, Path(folder.name) / f"{competitor.key}.log")
+    process = ThrowawayProcess(competitor.title, words, Path(folder.name) / f"{competitor.key}.log")
     process.start()
     try:
         deadline = time.monotonic() + PATIENCE

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.support.controlplane.components import KUBERNETES
 from tests.support.controlplane.network import Network, program, run
-from tests.support.controlplane.process import Program
+from tests.support.controlplane.process import ThrowawayProcess
 
 ROOT = Path(__file__).parents[3]
 GATEWAY = "10.244.0.1"
@@ -76,7 +76,7 @@ class Sandbox:
         self._link = f"pod{number}"
         self._folder = folder
         self._log = log
-        self.process: Program | None = None
+        self.process: ThrowawayProcess | None = None
 
     def start(
         self, arguments: Sequence[str], environment: Mapping[str, str], mounts: Sequence[Mount]
@@ -96,7 +96,7 @@ class Sandbox:
             *("env", "-i", *(f"{key}={value}" for key, value in variables.items())),
             *(sys.executable, "-B", "-m", "dragoman", *arguments),
         ]
-        self.process = Program(self._name, command, self._log)
+        self.process = ThrowawayProcess(self._name, command, self._log)
         self.process.start()
         self._connect()
         (self._folder / "linked").touch()

@@ -12,7 +12,7 @@ import yaml
 
 from dragoman.drivers.throwaway.api import Api
 from dragoman.drivers.throwaway.plane import Plane
-from dragoman.drivers.throwaway.process import Program
+from dragoman.drivers.throwaway.process import ThrowawayProcess
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.worlds import Stage
 from tests.support import manifests as objects
@@ -36,10 +36,10 @@ QUIET_SECONDS = 300
 
 
 @contextmanager
-def pretend(kubeconfig: Path, log: Path, *options: str) -> Iterator[Program]:
+def pretend(kubeconfig: Path, log: Path, *options: str) -> Iterator[ThrowawayProcess]:
     """Run the command inside the block, and end it by SIGTERM."""
     words = [sys.executable, "-m", "dragoman", "pretend", "--kubeconfig", str(kubeconfig)]
-    process = Program("pretend", [*words, *options], log)
+    process = ThrowawayProcess("pretend", [*words, *options], log)
     process.start()
     try:
         yield process

@@ -11,7 +11,7 @@ from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import START_SECONDS, OperatorProcess
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import API_SERVER, ControlPlane
-from tests.support.controlplane.process import Program
+from tests.support.controlplane.process import ThrowawayProcess
 
 USER = "dragoman-process"
 
@@ -49,7 +49,7 @@ def test_without_a_kubeconfig_one_clear_line_is_said_and_the_status_is_one(
 ) -> None:
     missing = tmp_path / "none"
     command = [sys.executable, "-m", "dragoman", "operator", f"--kubeconfig={missing}"]
-    operator = Program("operator", command, tmp_path / "log")
+    operator = ThrowawayProcess("operator", command, tmp_path / "log")
     operator.start()
     assert operator.wait(START_SECONDS) == 1
     (line,) = (tmp_path / "log").read_text().splitlines()

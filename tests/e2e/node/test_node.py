@@ -17,7 +17,7 @@ from tests.support.controlplane.node.cgroups import MOUNTS, UNIFIED, layout
 from tests.support.controlplane.node.inside import SYSCTLS
 from tests.support.controlplane.node.node import Node
 from tests.support.controlplane.plane import ControlPlane
-from tests.support.controlplane.process import Program
+from tests.support.controlplane.process import ThrowawayProcess
 
 pytestmark = [pytest.mark.node, pytest.mark.slow]
 ROOT = Path(__file__).parents[3]
@@ -101,7 +101,7 @@ def test_a_second_node_comes_and_goes_without_a_trace(plane: ControlPlane, node:
 def test_nothing_of_a_node_outlives_a_test_that_is_ended_from_outside(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    script = Program(
+    script = ThrowawayProcess(
         "script", [sys.executable, "-c", SCRIPT], tmp_path / "log", {"PYTHONPATH": str(ROOT)}
     )
     script.start()
@@ -124,7 +124,7 @@ def test_nothing_of_a_node_outlives_a_test_that_is_ended_from_outside(
     shutil.rmtree(folder, ignore_errors=True)  # files of a killed test stay, as its logs
 
 
-def said(script: Program) -> list[str]:
+def said(script: ThrowawayProcess) -> list[str]:
     """Return what the script says of itself once its node is there."""
     script.check()
     return script.tail(1).split() if "/control-plane-" in script.tail(1) else []

@@ -15,7 +15,7 @@ from tests.support.controlplane.api import Api, ApiError, wait_for
 from tests.support.controlplane.certificates import Authority
 from tests.support.controlplane.credentials import User
 from tests.support.controlplane.plane import ControlPlane
-from tests.support.controlplane.process import LOOPBACK, Program, free_ports
+from tests.support.controlplane.process import LOOPBACK, ThrowawayProcess, free_ports
 from tests.support.worlds import driverconfigs as builders
 
 Json = dict[str, Any]
@@ -63,7 +63,9 @@ class WebhookProcess:
             *flags,
         ]
         name = f"webhook-{address}-{self.port}"
-        self.process = Program(name, plane.place.command(command), plane.logs / f"{name}.log")
+        self.process = ThrowawayProcess(
+            name, plane.place.command(command), plane.logs / f"{name}.log"
+        )
 
     def __enter__(self) -> Self:
         """Start, and wait until it is ready."""

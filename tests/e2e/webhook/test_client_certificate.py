@@ -16,7 +16,7 @@ from tests.e2e.webhook.harness import (
     webhook_user,
 )
 from tests.e2e.webhook.manifests import BAD, GOOD, apply, manifest, schema
-from tests.support.controlplane.certificates import Authority, KeyPair
+from tests.support.controlplane.certificates import Authority, KeyPairPaths
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.controlplane.process import free_ports
 
@@ -50,7 +50,7 @@ def plane(
         yield running
 
 
-def webhook_kubeconfig(pair: KeyPair, port: int) -> dict[str, object]:
+def webhook_kubeconfig(pair: KeyPairPaths, port: int) -> dict[str, object]:
     """Make the kubeconfig that docs/security.md describes, for a webhook with a URL."""
     files = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
     user = {"name": f"127.0.0.1:{port}", "user": files}

@@ -10,10 +10,10 @@ from tests.e2e.webhook.harness import WebhookProcess, webhook_user
 from tests.e2e.webhook.rbac import SCHEMA_RULES
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
-from tests.support.controlplane.process import Program
+from tests.support.controlplane.process import ThrowawayProcess
 
 
-def ended(process: Program) -> str:
+def ended(process: ThrowawayProcess) -> str:
     """Start, wait for the end, and return the one line that says why."""
     process.start()
     assert process.wait(30) == 1

@@ -6,7 +6,7 @@ from typing import Self
 
 from tests.support.controlplane import kubeconfig
 from tests.support.controlplane.api import Api
-from tests.support.controlplane.certificates import Authority, KeyPair, signing_keys
+from tests.support.controlplane.certificates import Authority, KeyPairPaths, signing_keys
 from tests.support.controlplane.network import Place
 from tests.support.controlplane.tokens import Issuer
 
@@ -38,9 +38,9 @@ class Keys:
     """
 
     authority: Path
-    serving: KeyPair
-    client: KeyPair
-    accounts: KeyPair
+    serving: KeyPairPaths
+    client: KeyPairPaths
+    accounts: KeyPairPaths
 
 
 class Credentials:
@@ -94,7 +94,7 @@ class Credentials:
         return User(user, token, str(path))
 
     def client(
-        self, server: str | None = None, *, pair: KeyPair | None = None, token: str = ""
+        self, server: str | None = None, *, pair: KeyPairPaths | None = None, token: str = ""
     ) -> Api:
         """Return a client of the API server, or of another server of the same authority."""
         return Api(server or self.server, self.authority.certificate, pair=pair, token=token)

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from tests.support.controlplane.certificates import KeyPair, write
+from tests.support.controlplane.certificates import KeyPairPaths, write
 
 
 def with_token(path: Path, server: str, authority: Path, token: str) -> Path:
@@ -18,7 +18,7 @@ def with_token_file(path: Path, server: str, authority: Path, token: Path) -> Pa
     return kubeconfig(path, server, authority, {"tokenFile": str(token)})
 
 
-def with_certificate(path: Path, server: str, authority: Path, pair: KeyPair) -> Path:
+def with_certificate(path: Path, server: str, authority: Path, pair: KeyPairPaths) -> Path:
     """Write a kubeconfig that authenticates by a client certificate."""
     files = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
     return kubeconfig(path, server, authority, files)

@@ -25,7 +25,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self, TypeVar
 
-from tests.support.controlplane.process import LOOPBACK, Program
+from tests.support.controlplane.process import LOOPBACK, ThrowawayProcess
 
 Result = TypeVar("Result")
 SUBNETS = tuple(ipaddress.IPv4Network("198.19.0.0/16").subnets(new_prefix=24))
@@ -77,7 +77,7 @@ class Network(Place):
 
     def __init__(self) -> None:
         sleep = [program("unshare"), "--net", "--", program("sleep"), "infinity"]
-        self._holder = Program("network", sleep, Path(os.devnull))
+        self._holder = ThrowawayProcess("network", sleep, Path(os.devnull))
         self._cleanup = ExitStack()
 
     def __enter__(self) -> Self:

@@ -5,10 +5,10 @@ import time
 from urllib3.exceptions import HTTPError
 
 from tests.support.controlplane.api import Api, ApiError
-from tests.support.controlplane.process import LOOPBACK, Program, listens
+from tests.support.controlplane.process import LOOPBACK, ThrowawayProcess, listens
 
 
-def wait_for_answer(probe: Api, path: str, timeout: float, *processes: Program) -> None:
+def wait_for_answer(probe: Api, path: str, timeout: float, *processes: ThrowawayProcess) -> None:
     """Ask for a path until the answer is a success.
 
     Args:
@@ -37,7 +37,7 @@ def wait_for_answer(probe: Api, path: str, timeout: float, *processes: Program) 
 
 
 def wait_until_listens(
-    process: Program, port: int, timeout: float, address: str = LOOPBACK
+    process: ThrowawayProcess, port: int, timeout: float, address: str = LOOPBACK
 ) -> None:
     """Wait until the process accepts connections on its port.
 

@@ -10,7 +10,7 @@ from tests.support.controlplane.audit import Audit
 from tests.support.controlplane.cluster import Cluster
 from tests.support.controlplane.components import StockController
 from tests.support.controlplane.network import Place
-from tests.support.controlplane.process import STOP_SECONDS, Program, free_ports
+from tests.support.controlplane.process import STOP_SECONDS, ThrowawayProcess, free_ports
 from tests.support.controlplane.readiness import wait_for_answer, wait_until_listens
 
 ETCD, API_SERVER, SCHEDULER = "etcd", "kube-apiserver", "kube-scheduler"
@@ -31,7 +31,7 @@ class Servers(Cluster):
         audit: The audit log, by which writes are counted.
     """
 
-    processes: dict[str, Program]
+    processes: dict[str, ThrowawayProcess]
     gates: Sequence[str]
     place: Place
     logs: Path
@@ -90,7 +90,7 @@ class Servers(Cluster):
 
     def launch(
         self, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None
-    ) -> Program:
+    ) -> ThrowawayProcess:
         """Start any further program, which ends with this control plane at the latest.
 
         Args:
@@ -101,7 +101,7 @@ class Servers(Cluster):
         if name in self.processes and self.processes[name].pid:
             raise RuntimeError(f"{name} runs already")
         inside = self.place.command(command)
-        process = Program(name, inside, self.logs / f"{name}.log", environment)
+        process = ThrowawayProcess(name, inside, self.logs / f"{name}.log", environment)
         self.processes[name] = process
         process.start()
         return process
@@ -175,7 +175,7 @@ class Servers(Cluster):
     def _free(self, count: int) -> list[int]:
         return self.place.inside(lambda: free_ports(count))
 
-    def _servers(self) -> tuple[Program, Program]:
+    def _servers(self) -> tuple[ThrowawayProcess, ThrowawayProcess]:
         return self.processes[ETCD], self.processes[API_SERVER]
 
     def _launch_component(self, name: str, command: list[str], port: int) -> None:

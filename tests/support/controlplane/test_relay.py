@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.controlplane import binaries
 from tests.support.controlplane.api import wait_for
-from tests.support.controlplane.process import LOOPBACK, Program, free_ports
+from tests.support.controlplane.process import LOOPBACK, ThrowawayProcess, free_ports
 
 SECONDS = 10
 
@@ -24,7 +24,7 @@ def ends(program: Path, tmp_path: Path) -> Iterator[tuple[Path, int]]:
     path, (port,) = tmp_path / "s", free_ports(1)
     path.touch()
     flags = ["--v=5", f"--endpoint={path}", f"--proxy-endpoint=tcp://{LOOPBACK}:{port}"]
-    process = Program("relay", [str(program), *flags], tmp_path / "log")
+    process = ThrowawayProcess("relay", [str(program), *flags], tmp_path / "log")
     process.start()
     try:
         wait_for(path.is_socket, message="the relay's socket")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dragoman.cluster.cluster import ClusterStores
-from dragoman.controllers.explain.state import DeviceState
+from dragoman.controllers.explain.explainstate import ExplainState
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube.store import Store
 from dragoman.model import Claim
@@ -27,10 +27,10 @@ def claim(name: str, **request: Any) -> dict[str, Any]:
 def explained(cluster: ClusterStores) -> None:
     """Keep what explanations need."""
     cluster.keep_waiting(partial(reduced, "pods"))
-    STATES.append(DeviceState(cluster, "v1.36.3"))
+    STATES.append(ExplainState(cluster, "v1.36.3"))
 
 
-STATES: list[DeviceState] = []
+STATES: list[ExplainState] = []
 
 
 async def test_a_claim_that_explanations_cannot_read_lives_on() -> None:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.cluster.state import ClusterState
+from dragoman.cluster.clusterstate import ClusterState
 from dragoman.kube.client import Client
 from dragoman.kube.informer import Informer
 from dragoman.kube.kubeconfig import CredentialsUnavailableError

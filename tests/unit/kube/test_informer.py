@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from dragoman.cluster.state import ClusterState
+from dragoman.cluster.clusterstate import ClusterState
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from dragoman.cluster.cluster import uses_claims
-from dragoman.cluster.state import ClusterState
+from dragoman.cluster.clusterstate import ClusterState
 from dragoman.kube import backoff
 from dragoman.kube.http import pool
 from dragoman.kube.informer import Informer

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.cluster.state import ClusterState, Since
+from dragoman.cluster.clusterstate import ClusterState, Since
 from dragoman.kube import store as worlds
 from dragoman.kube.store import DeletedUIDs, OwnWrites
 from dragoman.model import Claim, Pod

@@ -10,7 +10,7 @@ import pytest
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.kubeconfig import Credentials
-from tests.support.controlplane.certificates import Authority, KeyPair
+from tests.support.controlplane.certificates import Authority, KeyPairPaths
 from tests.unit.kube.http.fakes import fake_server, response, send
 from tests.unit.kube.http.harness import server_context
 from tests.unit.kube.test_kubeconfig import kubeconfig
@@ -66,7 +66,7 @@ def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path)
 
 
-def shown(pair: KeyPair, folder: Path) -> dict[str, str]:
+def shown(pair: KeyPairPaths, folder: Path) -> dict[str, str]:
     """Put a client's key pair where the kubeconfig says; returns the user."""
     (folder / "user.crt").write_bytes(pair.certificate.read_bytes())
     (folder / "user.key").write_bytes(pair.key.read_bytes())

@@ -9,7 +9,7 @@ from dragoman.allocation.codes import Code
 from dragoman.allocation.pools.nodeselector import NodeSelectorError
 from dragoman.allocation.pools.pool import Pool, PoolUsage
 from dragoman.allocation.pools.usage import Holder
-from dragoman.allocation.reasons.obstacles import Judged, Obstacle, exceeded, judge
+from dragoman.allocation.reasons.obstacles import DeviceObstacle, Judged, exceeded, judge
 from dragoman.allocation.requests.plans import Plan
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.rules.compatibility import Groups
@@ -28,7 +28,7 @@ class DeviceObstacles:
         self._features = cluster.profile.features
         self._takers: dict[tuple[Pool, str, str], tuple[str, ...]] = {}
 
-    def of_request(self, request: PreparedRequest, origin: str) -> list[Obstacle | None]:
+    def of_request(self, request: PreparedRequest, origin: str) -> list[DeviceObstacle | None]:
         """Return the first obstacle of each device by position, None for one that can serve.
 
         Args:
@@ -40,7 +40,7 @@ class DeviceObstacles:
         in_use = self._view.in_use
         # A request for all devices finds out first which ones it means.
         free = request.admin or request.everything
-        found: list[Obstacle | None] = []
+        found: list[DeviceObstacle | None] = []
         for position, content in enumerate(self._view.contents):
             if in_use[position] and not free:
                 found.append(self._in_use(position))
@@ -54,7 +54,7 @@ class DeviceObstacles:
 
     def _after_selectors(
         self, request: PreparedRequest, judged: Judged, position: int
-    ) -> Obstacle | None:
+    ) -> DeviceObstacle | None:
         found = self._place(position) or judged.capacity
         if found is not None:
             return found
@@ -77,36 +77,36 @@ class DeviceObstacles:
             found = self._capacity(request, plan, position)
         return found
 
-    def _place(self, position: int) -> Obstacle | None:
+    def _place(self, position: int) -> DeviceObstacle | None:
         if not self._view.per_device:
             return None
         try:
             here = self._view.on_node(position)
         except NodeSelectorError as error:
-            return Obstacle(Code.NODE_SELECTOR_INVALID, {"message": str(error)})
+            return DeviceObstacle(Code.NODE_SELECTOR_INVALID, {"message": str(error)})
         if here:
             return None
-        return Obstacle(Code.NODE_MISMATCH, {"node": self._view.node.name}, left_out=True)
+        return DeviceObstacle(Code.NODE_MISMATCH, {"node": self._view.node.name}, left_out=True)
 
-    def _in_use(self, position: int) -> Obstacle:
-        return Obstacle(Code.DEVICE_IN_USE, {"holders": self._holders(position)})
+    def _in_use(self, position: int) -> DeviceObstacle:
+        return DeviceObstacle(Code.DEVICE_IN_USE, {"holders": self._holders(position)})
 
-    def _operations(self, position: int) -> Obstacle | None:
+    def _operations(self, position: int) -> DeviceObstacle | None:
         if not self._view.skips or not self._view.skips_node(position):
             return None
         pool, index = self._view.place(position)
         operations = pool.origins[index].skip_node_operations
-        return Obstacle(Code.NODE_OPERATIONS, {"operations": operations})
+        return DeviceObstacle(Code.NODE_OPERATIONS, {"operations": operations})
 
-    def _groups(self, content: Content, position: int) -> Obstacle | None:
+    def _groups(self, content: Content, position: int) -> DeviceObstacle | None:
         if not self._features.CompatibilityGroups:
             return None
         if Groups(self._usage(position)).admit(content) is not None:
             return None
         groups = tuple(sorted({group for item in content.consumes for group in item.groups}))
-        return Obstacle(Code.INCOMPATIBLE_GROUPS, {"groups": groups})
+        return DeviceObstacle(Code.INCOMPATIBLE_GROUPS, {"groups": groups})
 
-    def _counters(self, plan: Plan, position: int) -> Obstacle | None:
+    def _counters(self, plan: Plan, position: int) -> DeviceObstacle | None:
         for (name, counter), free in self._usage(position).available.items():
             need = plan.needs.get((name, counter), 0)
             if need > free:
@@ -120,7 +120,7 @@ class DeviceObstacles:
                     "short": printed(need - free, like),
                     "holders": self._takers_of(pool, name, counter),
                 }
-                return Obstacle(Code.COUNTERS_EXCEEDED, details)
+                return DeviceObstacle(Code.COUNTERS_EXCEEDED, details)
         return None
 
     def _usage(self, position: int) -> PoolUsage:
@@ -141,7 +141,9 @@ class DeviceObstacles:
             self._takers[key] = _claims(tuple(takers))
         return self._takers[key]
 
-    def _capacity(self, request: PreparedRequest, plan: Plan, position: int) -> Obstacle | None:
+    def _capacity(
+        self, request: PreparedRequest, plan: Plan, position: int
+    ) -> DeviceObstacle | None:
         held = self._view.consumed[position]
         for name, need, have in plan.nanos:
             if need + held.get(name, 0) > have:

@@ -21,7 +21,7 @@ Details = Mapping[str, Any]
 _ANY_DEVICE = DeviceID("", "", "")
 
 
-class Obstacle(NamedTuple):
+class DeviceObstacle(NamedTuple):
     """What keeps one device from one request.
 
     Attributes:
@@ -55,15 +55,15 @@ class Judged(NamedTuple):
         plan: What the request takes of the device, None where nothing can be taken.
     """
 
-    selecting: Obstacle | None
-    capacity: Obstacle | None = None
-    gate: Obstacle | None = None
-    taint: Obstacle | None = None
-    constraint: Obstacle | None = None
+    selecting: DeviceObstacle | None
+    capacity: DeviceObstacle | None = None
+    gate: DeviceObstacle | None = None
+    taint: DeviceObstacle | None = None
+    constraint: DeviceObstacle | None = None
     plan: Plan | None = None
 
     @property
-    def last(self) -> Obstacle | None:
+    def last(self) -> DeviceObstacle | None:
         """What the search finds last, after all that depends on the node and on claims."""
         return self.taint or self.constraint
 
@@ -89,7 +89,7 @@ def judge(request: PreparedRequest, content: Content, origin: str) -> Judged:
     features = request.profile.features
     if content.binding_conditions and not features.DeviceBindingAndStatus:
         gate = {"gate": "DRADeviceBindingConditions"}
-        return Judged(Obstacle(Code.FEATURE_DISABLED, gate, left_out=True))
+        return Judged(DeviceObstacle(Code.FEATURE_DISABLED, gate, left_out=True))
     found = rejected(request, content, origin)
     if found is not None:
         return Judged(found)
@@ -100,19 +100,21 @@ def judge(request: PreparedRequest, content: Content, origin: str) -> Judged:
     return Judged(
         None,
         capacity,
-        Obstacle(Code.FEATURE_DISABLED, {"gate": "DRAPartitionableDevices"}) if gate_off else None,
+        DeviceObstacle(Code.FEATURE_DISABLED, {"gate": "DRAPartitionableDevices"})
+        if gate_off
+        else None,
         _taint(request, content),
         _constraint(request, content),
         request.plan(content, _POSITIONS, 0),
     )
 
 
-def rejected(request: PreparedRequest, content: Content, origin: str) -> Obstacle | None:
+def rejected(request: PreparedRequest, content: Content, origin: str) -> DeviceObstacle | None:
     """Find the first selector that does not match."""
     for place, index, expression in request.selectors:
         whose = place if place.startswith("class ") else f"claim {origin}"
         if expression is None:
-            return Obstacle(Code.CEL_ERROR, {"origin": whose, "index": index})
+            return DeviceObstacle(Code.CEL_ERROR, {"origin": whose, "index": index})
         result = expression.on(content)
         if result is True:
             continue
@@ -126,49 +128,49 @@ def rejected(request: PreparedRequest, content: Content, origin: str) -> Obstacl
             message = (
                 hinted(result.message) if request.profile.selectors_advised else result.message
             )
-            return Obstacle(Code.CEL_ERROR, {**details, "message": message})
-        return Obstacle(Code.SELECTOR_REJECTED, details, left_out=True)
+            return DeviceObstacle(Code.CEL_ERROR, {**details, "message": message})
+        return DeviceObstacle(Code.SELECTOR_REJECTED, details, left_out=True)
     return None
 
 
-def _taint(request: PreparedRequest, content: Content) -> Obstacle | None:
+def _taint(request: PreparedRequest, content: Content) -> DeviceObstacle | None:
     taint = untolerated(content.taints, request.exact.tolerations)
     if taint is None or not request.profile.features.DeviceTaints:
         return None
     details = {"key": taint.key, "value": taint.value, "effect": taint.effect, "rule": taint.rule}
-    return Obstacle(Code.TAINT_NOT_TOLERATED, details)
+    return DeviceObstacle(Code.TAINT_NOT_TOLERATED, details)
 
 
-def _constraint(request: PreparedRequest, content: Content) -> Obstacle | None:
+def _constraint(request: PreparedRequest, content: Content) -> DeviceObstacle | None:
     for index in request.constraints:
         constraint = request.claim.constraints[index]
         details = {"index": index, "attribute": constraint.attribute, "kind": constraint.kind}
         try:
             value = request.value(index, content, _POSITIONS, 0)
         except FatalProblemError as error:
-            return Obstacle(Code.CEL_ERROR, {**details, "message": str(error)})
+            return DeviceObstacle(Code.CEL_ERROR, {**details, "message": str(error)})
         if value is None:
-            return Obstacle(Code.CONSTRAINT_FAILED, details)
+            return DeviceObstacle(Code.CONSTRAINT_FAILED, details)
     return None
 
 
-def _too_little(request: PreparedRequest, content: Content) -> Obstacle | None:
+def _too_little(request: PreparedRequest, content: Content) -> DeviceObstacle | None:
     """Find the first capacity that can never serve the request."""
     wanted = request.exact.capacity or {}
     try:
         consumed = request.consumption(content)
     except PolicyError as error:
         if error.amount is None:
-            return Obstacle(Code.CAPACITY_UNKNOWN, {"capacity": error.name}, left_out=True)
+            return DeviceObstacle(Code.CAPACITY_UNKNOWN, {"capacity": error.name}, left_out=True)
         details = {
             "capacity": error.name,
             "requested": str(wanted.get(error.name, "")),
             "rounded": str(error.amount),
         }
-        return Obstacle(Code.CAPACITY_POLICY, details, left_out=True)
+        return DeviceObstacle(Code.CAPACITY_POLICY, details, left_out=True)
     except CapacityError as error:
         code = Code.CAPACITY_ERROR if request.profile.amounts_checked else Code.CAPACITY_POLICY
-        return Obstacle(code, {"message": str(error)}, left_out=True)
+        return DeviceObstacle(code, {"message": str(error)}, left_out=True)
     for name, value in consumed.items():
         have = content.capacity[name].value.nanos
         if value.nanos > have:
@@ -182,7 +184,7 @@ def exceeded(
     name: str,
     rounded: Amount,
     held: int,
-) -> Obstacle:
+) -> DeviceObstacle:
     """Describe a capacity of which too little is left; `held` is what claims hold of it."""
     free = content.capacity[name].value.nanos - held
     details = {
@@ -193,4 +195,4 @@ def exceeded(
         "value": str(content.capacity[name].value),
         "holders": (),
     }
-    return Obstacle(Code.CAPACITY_EXCEEDED, details, left_out=True)
+    return DeviceObstacle(Code.CAPACITY_EXCEEDED, details, left_out=True)

@@ -8,7 +8,7 @@ from typing import Any
 from dragoman.allocation.cluster import Cluster
 from dragoman.allocation.codes import Code, Reason
 from dragoman.allocation.reasons.devices import DeviceObstacles
-from dragoman.allocation.reasons.obstacles import Obstacle
+from dragoman.allocation.reasons.obstacles import DeviceObstacle
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.requests.validation import Prepared, named
 from dragoman.allocation.search.view import NodeView
@@ -66,7 +66,7 @@ class RequestReasons:
                 )
                 return
 
-    def fatal(self, claim: str, name: str, device: DeviceID) -> Obstacle | None:
+    def fatal(self, claim: str, name: str, device: DeviceID) -> DeviceObstacle | None:
         """Return the obstacle of the device at which the search met an error."""
         for request in self._prepared.everything():
             if (self._claim(request), request.full_name) == (claim, name):

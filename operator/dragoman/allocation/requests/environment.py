@@ -17,7 +17,7 @@ _ENTRIES: Final = 500_000
 """About 50 MiB: one selector judged for 100,000 devices takes 200,000 entries."""
 
 
-class Environment:
+class ClassEnvironment:
     """The classes, and the last expressions that were used.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from dragoman.allocation.codes import Code
 from dragoman.allocation.features import Profile
 from dragoman.allocation.problems import FatalProblemError
-from dragoman.allocation.requests.environment import Environment
+from dragoman.allocation.requests.environment import ClassEnvironment
 from dragoman.allocation.requests.expressions import Expression, Failure, hinted
 from dragoman.allocation.requests.plans import Plan
 from dragoman.allocation.rules import attributes
@@ -79,7 +79,7 @@ class PreparedRequest:
         *,
         place: str,
         kind: DeviceClass,
-        environment: Environment,
+        environment: ClassEnvironment,
     ) -> None:
         self.exact = exact
         self.claim = claim
@@ -246,7 +246,7 @@ class PreparedRequest:
 
 
 def _compiled(
-    origin: str, texts: Sequence[str | None], environment: Environment
+    origin: str, texts: Sequence[str | None], environment: ClassEnvironment
 ) -> Iterator[tuple[str, int, Expression | None]]:
     for index, text in enumerate(texts):
         yield origin, index, None if text is None else environment.expression(text)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from dragoman.allocation.codes import Code
 from dragoman.allocation.pools.nodepools import SearchKey
 from dragoman.allocation.problems import FatalProblemError
-from dragoman.allocation.requests.environment import Environment
+from dragoman.allocation.requests.environment import ClassEnvironment
 from dragoman.allocation.requests.request import ALL, EXACT_COUNT, PreparedRequest
 from dragoman.model.requests import ClaimSpec, ExactRequest, Request
 
@@ -73,7 +73,7 @@ class Prepared:
         profile: Which scheduler decides.
     """
 
-    def __init__(self, claims: Sequence[ClaimSpec], environment: Environment) -> None:
+    def __init__(self, claims: Sequence[ClaimSpec], environment: ClassEnvironment) -> None:
         self.claims = tuple(claims)
         self.profile = environment.profile
         self.requests: list[list[TopLevelRequest]] = [[] for _ in claims]

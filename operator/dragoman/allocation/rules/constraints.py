@@ -13,7 +13,7 @@ from dragoman.allocation.rules.attributes import UNKNOWN, Elements, Scalar, comm
 from dragoman.model.requests import Constraint
 
 
-class State(Protocol):
+class ConstraintState(Protocol):
     """A constraint during one attempt."""
 
     def add(self, request: str, value: Any) -> bool:
@@ -33,7 +33,7 @@ class MatchScalar:
         self._value: Scalar = UNKNOWN
 
     def add(self, _request: str, value: Scalar) -> bool:
-        """See `State`. The first device may have any value, even none that compares."""
+        """See `ConstraintState`. The first device may have any value, even none that compares."""
         if self._count == 0:
             self._value = value
         elif value == UNKNOWN or value != self._value:
@@ -42,7 +42,7 @@ class MatchScalar:
         return True
 
     def remove(self, _request: str) -> None:
-        """See `State`."""
+        """See `ConstraintState`."""
         self._count -= 1
 
 
@@ -55,7 +55,7 @@ class MatchElements:
         self._common: list[Elements] = []
 
     def add(self, _request: str, value: Elements | None) -> bool:
-        """See `State`."""
+        """See `ConstraintState`."""
         narrowed = value
         if value is not None and self._common:
             narrowed = common(self._common[-1], value)
@@ -65,7 +65,7 @@ class MatchElements:
         return True
 
     def remove(self, _request: str) -> None:
-        """See `State`."""
+        """See `ConstraintState`."""
         self._common.pop()
 
 
@@ -82,7 +82,7 @@ class MatchElementsNarrowing:
         self._common: Elements | None = None
 
     def add(self, _request: str, value: Elements | None) -> bool:
-        """See `State`."""
+        """See `ConstraintState`."""
         narrowed = value
         if value is not None and self._count and self._common is not None:
             narrowed = common(self._common, value)
@@ -93,7 +93,7 @@ class MatchElementsNarrowing:
         return True
 
     def remove(self, _request: str) -> None:
-        """See `State`."""
+        """See `ConstraintState`."""
         self._count -= 1
 
 
@@ -106,14 +106,14 @@ class DistinctScalar:
         self._values: list[Scalar] = []
 
     def add(self, _request: str, value: Scalar) -> bool:
-        """See `State`."""
+        """See `ConstraintState`."""
         if self._values and (value == UNKNOWN or value in self._values):
             return False
         self._values.append(value)
         return True
 
     def remove(self, _request: str) -> None:
-        """See `State`."""
+        """See `ConstraintState`."""
         self._values.pop()
 
 
@@ -126,14 +126,14 @@ class DistinctElements:
         self._values: list[Elements] = []
 
     def add(self, _request: str, value: Elements | None) -> bool:
-        """See `State`."""
+        """See `ConstraintState`."""
         if value is None or any(common(value, other) for other in self._values):
             return False
         self._values.append(value)
         return True
 
     def remove(self, _request: str) -> None:
-        """See `State`."""
+        """See `ConstraintState`."""
         self._values.pop()
 
 
@@ -148,7 +148,7 @@ class DistinctLast:
         self._values: dict[str, Any] = {}
 
     def add(self, request: str, value: Any) -> bool:
-        """See `State`."""
+        """See `ConstraintState`."""
         if self._count and not self._differs(value):
             return False
         self._values[request] = value
@@ -156,7 +156,7 @@ class DistinctLast:
         return True
 
     def remove(self, request: str) -> None:
-        """See `State`."""
+        """See `ConstraintState`."""
         self._values.pop(request, None)
         self._count -= 1
 
@@ -168,7 +168,7 @@ class DistinctLast:
         return all(other is None or common(value, other) is None for other in self._values.values())
 
 
-def start(constraint: Constraint, profile: Profile) -> State:
+def start(constraint: Constraint, profile: Profile) -> ConstraintState:
     """Return the state of a constraint before any device is picked."""
     lists = profile.features.ListTypeAttributes
     if constraint.match_attribute is not None:

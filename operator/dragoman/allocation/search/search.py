@@ -36,7 +36,7 @@ class BudgetExceededError(Exception):
     """The search took more steps, or looked at more devices, than it may."""
 
 
-class Answer(Enum):
+class SearchAnswer(Enum):
     """What a call of the recursive function returns."""
 
     YES = "yes"
@@ -45,7 +45,7 @@ class Answer(Enum):
     """More devices than a claim can hold: other devices of the same request need no attempt."""
 
 
-YES, NO, TOO_MANY = Answer.YES, Answer.NO, Answer.TOO_MANY
+YES, NO, TOO_MANY = SearchAnswer.YES, SearchAnswer.NO, SearchAnswer.TOO_MANY
 
 
 class Call(NamedTuple):
@@ -77,7 +77,7 @@ class Frame(ABC):
         self.call = call
 
     @abstractmethod
-    def resume(self, search: Search, answer: Answer) -> Call | Answer:
+    def resume(self, search: Search, answer: SearchAnswer) -> Call | SearchAnswer:
         """Take NO or TOO_MANY from below; return the next call below or the own answer."""
 
 
@@ -86,7 +86,7 @@ class EndOfClaim(Frame):
 
     __slots__ = ()
 
-    def resume(self, search: Search, answer: Answer) -> Call | Answer:
+    def resume(self, search: Search, answer: SearchAnswer) -> Call | SearchAnswer:
         """The limit of one claim says nothing about another claim."""
         del search, answer
         return NO
@@ -101,7 +101,7 @@ class Alternatives(Frame):
         super().__init__(call)
         self.only_too_many = True
 
-    def resume(self, search: Search, answer: Answer) -> Call | Answer:
+    def resume(self, search: Search, answer: SearchAnswer) -> Call | SearchAnswer:
         """Try the next subrequest."""
         call = self.call
         self.only_too_many = self.only_too_many and answer is TOO_MANY
@@ -121,7 +121,7 @@ class Everything(Frame):
         super().__init__(call)
         self.taken = taken
 
-    def resume(self, search: Search, answer: Answer) -> Call | Answer:
+    def resume(self, search: Search, answer: SearchAnswer) -> Call | SearchAnswer:
         """Give the device back."""
         search.attempt.release(self.taken)
         return answer
@@ -137,7 +137,7 @@ class Pick(Frame):
         self.request = request
         self.taken = taken
 
-    def resume(self, search: Search, answer: Answer) -> Call | Answer:
+    def resume(self, search: Search, answer: SearchAnswer) -> Call | SearchAnswer:
         """Give the device back and try the next one."""
         search.attempt.release(self.taken)
         if answer is TOO_MANY:
@@ -185,7 +185,7 @@ class Search:
             FatalProblemError: The scheduler would end the pod's attempt.
         """
         stack = self._stack
-        next_: Call | Answer = Call(0)
+        next_: Call | SearchAnswer = Call(0)
         while True:
             while isinstance(next_, Call):
                 next_ = self._enter(next_)
@@ -209,7 +209,7 @@ class Search:
         start = 0 if self._permutations else taken.position + 1
         return Call(call.claim, call.request, call.alternative, call.picked + 1, call.chosen, start)
 
-    def _enter(self, call: Call) -> Call | Answer:
+    def _enter(self, call: Call) -> Call | SearchAnswer:
         """Count a step and run the function up to its first call, which it returns."""
         if self.steps >= self._budget or self.attempt.looks > self._most_looks:
             raise BudgetExceededError
@@ -230,7 +230,7 @@ class Search:
             return frame.call
         return self._serve(call, request.alternatives[call.alternative])
 
-    def _serve(self, call: Call, request: PreparedRequest) -> Call | Answer:
+    def _serve(self, call: Call, request: PreparedRequest) -> Call | SearchAnswer:
         everything = self._everything.get(request)
         if everything is not None and not everything:
             return NO

@@ -11,7 +11,7 @@ from dragoman.cel.estimate.sizes import (
     UNKNOWN,
     UNLIMITED,
     Entries,
-    Names,
+    PathNames,
     Size,
     summed,
     times,
@@ -63,12 +63,12 @@ class _Estimator:
 
     def ident(self, node: Ident) -> int:
         local = self.known.local(node.name)
-        self.known.paths[id(node)] = local.path if local is not None else Names([node.name], 1)
+        self.known.paths[id(node)] = local.path if local is not None else PathNames([node.name], 1)
         return 1
 
     def select(self, node: Select) -> int:
         if node.variable:
-            self.known.paths[id(node)] = Names([node.variable], 1)
+            self.known.paths[id(node)] = PathNames([node.variable], 1)
             return 1
         cost = self.cost(node.operand)
         if node.test:

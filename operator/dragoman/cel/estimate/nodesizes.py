@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dragoman.cel import types
 from dragoman.cel.estimate.operands import Operand, SizeOfPath
-from dragoman.cel.estimate.sizes import NO_NAMES, UNKNOWN, Entries, Names, Size, union
+from dragoman.cel.estimate.sizes import NO_NAMES, UNKNOWN, Entries, PathNames, Size, union
 from dragoman.cel.syntax.macros import ACCUMULATOR
 from dragoman.cel.syntax.nodes import Call, Ident, ListNode, Literal, MapNode, Node
 from dragoman.cel.types import Kind, Type
@@ -16,7 +16,7 @@ from dragoman.cel.types import Kind, Type
 class Local:
     """Path and sizes of a variable that a macro introduced."""
 
-    path: Names
+    path: PathNames
     size: Size | None
     entries: Entries | None
 
@@ -26,7 +26,7 @@ class NodeSizes:
 
     def __init__(self, size_of_path: SizeOfPath) -> None:
         self.size_of_path = size_of_path
-        self.paths: dict[int, Names] = {}
+        self.paths: dict[int, PathNames] = {}
         self.sizes: dict[int, Size] = {}
         self.entries: dict[int, Entries] = {}
         self.locals: dict[str, list[Local]] = {}
@@ -36,7 +36,7 @@ class NodeSizes:
         stack = self.locals.get(name)
         return stack[-1] if stack else None
 
-    def path(self, node: Node) -> Names:
+    def path(self, node: Node) -> PathNames:
         """Return the path that leads to a node; it is empty where none does."""
         if isinstance(node, Ident):
             local = self.local(node.name)
@@ -81,7 +81,7 @@ class NodeSizes:
         return Operand(node, node.type, path, self.size(node))
 
     def push(
-        self, name: str, path: Names, size: Size | None, entries: Entries | None = None
+        self, name: str, path: PathNames, size: Size | None, entries: Entries | None = None
     ) -> None:
         """Add a variable of a macro, which hides others of its name until `pop`."""
         self.locals.setdefault(name, []).append(Local(path, size, entries))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dragoman.cel.estimate.sizes import NO_NAMES, UNKNOWN, Names, Path, Size
+from dragoman.cel.estimate.sizes import NO_NAMES, UNKNOWN, Path, PathNames, Size
 from dragoman.cel.syntax.nodes import Node
 from dragoman.cel.types import Type
 
@@ -21,7 +21,7 @@ class Operand:
 
     node: Node | None
     type: Type
-    path: Names
+    path: PathNames
     size: Size | None
 
 

@@ -29,7 +29,7 @@ class Entries(NamedTuple):
     value: Size
 
 
-class Names:
+class PathNames:
     """A path under construction: a slice of names in an array that other paths may share.
 
     cel-go extends the path of a node for several others, and Go's `append` writes into the same
@@ -46,21 +46,21 @@ class Names:
     def __bool__(self) -> bool:
         return self._length > 0
 
-    def then(self, name: str) -> Names:
+    def then(self, name: str) -> PathNames:
         """Return the path with one more name."""
         length = self._length
         if length < len(self._room):
             self._room[length] = name
-            return Names(self._room, length + 1)
+            return PathNames(self._room, length + 1)
         room = [*self._room, name, *[""] * (length - 1)]
-        return Names(room, length + 1)
+        return PathNames(room, length + 1)
 
     def read(self) -> Path:
         """Return the names as they are now."""
         return tuple(self._room[: self._length])
 
 
-NO_NAMES: Final = Names([], 0)
+NO_NAMES: Final = PathNames([], 0)
 
 
 def summed(*costs: int) -> int:

@@ -27,7 +27,7 @@ from dragoman.cel.rules.shapes import (
     with_meta,
 )
 from dragoman.cel.rules.validation import OBJECT_LIMIT, Level, Outcome, Validation
-from dragoman.cel.rules.variables import Variables
+from dragoman.cel.rules.variables import RuleVariables
 from dragoman.cel.types import Type
 from dragoman.versions import Version
 
@@ -67,7 +67,7 @@ class RuleSet:
         problems: rules, messages and field paths that do not compile.
     """
 
-    def __init__(self, path: str, level: Level | None, variables: Variables) -> None:
+    def __init__(self, path: str, level: Level | None, variables: RuleVariables) -> None:
         self.path = path
         self.level = level
         self.problems = tuple(_problems(level, "")) if level is not None else ()
@@ -148,7 +148,7 @@ def _remembered(text: str, path: str, resource_root: bool) -> RuleSet:  # noqa: 
 def _built(
     schema: Schema, path: str, variables: Mapping[str, Any], *, resource_root: bool
 ) -> RuleSet:
-    known = Variables(variables)
+    known = RuleVariables(variables)
     level = None
     if _has_rules(schema):
         shapes = Shapes()
@@ -170,7 +170,7 @@ def _has_rules(schema: Any) -> bool:
 class _Builder:
     """Builds the levels of one schema, each with its own environments."""
 
-    def __init__(self, variables: Variables, shapes: Shapes) -> None:
+    def __init__(self, variables: RuleVariables, shapes: Shapes) -> None:
         self.variables = variables
         self.shapes = shapes
         self.converters = Converters(shapes)

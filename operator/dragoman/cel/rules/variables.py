@@ -11,7 +11,7 @@ from dragoman.cel.estimate import Path
 from dragoman.cel.types import Kind, Type
 
 
-class Variables:
+class RuleVariables:
     """Names, types and values of added variables.
 
     Attributes:

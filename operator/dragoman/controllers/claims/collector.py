@@ -8,7 +8,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from dragoman import __version__
-from dragoman.cluster.state import ClusterState
+from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims.gather import age
 from dragoman.controllers.claims.saferelease import SafeReleaser
 from dragoman.model import Claim, Pod

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from dragoman.cluster.cluster import ClusterStores
-from dragoman.cluster.state import ClusterState
+from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims.othercontroller import OtherController
 from dragoman.kube.informer import Informer
 from dragoman.kube.store import Fact

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dragoman.claims import ClaimReason, CreateClaim, Pending
-from dragoman.cluster.state import ClusterState
+from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims.applier import FEATURE_DISABLED
 from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.controllers.claims.othercontroller import ControllerFault

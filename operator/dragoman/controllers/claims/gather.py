@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from dragoman.claims import ClaimFacts, ClaimPlan, HolderFacts, plan_claim, plan_group, plan_pod
-from dragoman.cluster.state import ClusterState
+from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.controllers.claims.livereads import LiveReads
 from dragoman.controllers.claims.saferelease import SafeReleaser

@@ -8,7 +8,7 @@ from dragoman import metrics
 from dragoman.claims.mode import SEVERAL_NAMESPACES, Activity, Excuses, Mode, ModeState, due_at
 from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.controllers.process import Process
-from dragoman.kube import timestamps
+from dragoman.kube import wallclock
 from dragoman.kube.recent import Recent
 from dragoman.logs import logger
 
@@ -130,7 +130,7 @@ class ClaimMode:
         now = self._clock()
         known, needed, since = self._needs.get(key, (None, now, ""))
         if known != uid:
-            needed, since = now, created or timestamps.now()
+            needed, since = now, created or wallclock.now()
             self._needs[key] = (uid, needed, since)
         excused = self._excuses.get(key.namespace, Excuses()).for_need(since)
         return max(0.0, due_at(needed, excused, self.grace) - now)

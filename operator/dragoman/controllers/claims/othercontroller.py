@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from dragoman import metrics
 from dragoman.claims.mode import Activity, made_by_another
-from dragoman.cluster.state import ClusterState
+from dragoman.cluster.clusterstate import ClusterState
 from dragoman.kube.recent import Recent
 from dragoman.model import Claim, Pod
 

@@ -24,7 +24,7 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.reflector import INITIAL_EVENTS_END
 from dragoman.kube.resources import Resource
-from dragoman.kube.timestamps import now
+from dragoman.kube.wallclock import now
 from dragoman.logs import logger
 
 TICK = 1.0

@@ -21,7 +21,7 @@ from dragoman.kube.controller import Controller
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.resources import DRIVERCONFIGSCHEMAS, Resource
-from dragoman.kube.timestamps import now
+from dragoman.kube.wallclock import now
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 

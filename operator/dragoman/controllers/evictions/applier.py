@@ -9,7 +9,7 @@ from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, STRATEGIC_MERGE_PAT
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.resources import PODS, Resource
-from dragoman.kube.timestamps import now
+from dragoman.kube.wallclock import now
 from dragoman.logs import logger
 from dragoman.model import Pod
 from dragoman.model.conditions import Condition

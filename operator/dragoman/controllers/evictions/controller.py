@@ -16,9 +16,9 @@ from dragoman.controllers.evictions.enqueue import (
     lane,
     rule_key,
 )
+from dragoman.controllers.evictions.evictionstate import EvictionState
 from dragoman.controllers.evictions.faults import FaultReporter
 from dragoman.controllers.evictions.reconciler import EvictionReconciler
-from dragoman.controllers.evictions.state import EvictionState
 from dragoman.kube.controller import Controller
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.workqueue import WorkQueue

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from dragoman.controllers.evictions.state import EvictionState, Place, PlannedEviction
+from dragoman.controllers.evictions.evictionstate import EvictionState, Place, PlannedEviction
 from dragoman.evictions import claim_due, is_exempt, pod_due
 from dragoman.evictions.conditions import PERIOD
 from dragoman.evictions.evictionfacts import Due

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from dragoman import metrics
-from dragoman.controllers.evictions.state import EvictionState
+from dragoman.controllers.evictions.evictionstate import EvictionState
 from dragoman.evictions import used_claims
 from dragoman.evictions.evictionfacts import Due
 from dragoman.evictions.faults import NOTES, EvictionFault, late_claims, stock_faults

@@ -8,8 +8,8 @@ from dragoman import metrics
 from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.evictions.applier import EvictionApplier, EvictionOutcome
 from dragoman.controllers.evictions.enqueue import EvictionKey, EvictionObserver, rule_key
+from dragoman.controllers.evictions.evictionstate import EvictionState, Place, PlannedEviction
 from dragoman.controllers.evictions.faults import FaultReporter
-from dragoman.controllers.evictions.state import EvictionState, Place, PlannedEviction
 from dragoman.evictions import EvictionCounts, EvictionPreview, plan_rule_status, preview
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.kube.informer import Informer

@@ -10,7 +10,7 @@ from dragoman.allocation import Profile
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.explain.collector import DeviceCollector
 from dragoman.controllers.explain.engine import Engine
-from dragoman.controllers.explain.state import DeviceState
+from dragoman.controllers.explain.explainstate import ExplainState
 from dragoman.diagnosis.note import Note
 from dragoman.inventory.facts.profiles import observed_profile
 from dragoman.inventory.facts.world import PodFact
@@ -104,7 +104,7 @@ class ExplainController:
         interval: float = INTERVAL,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.state = DeviceState(cluster, kubernetes, clock=clock)
+        self.state = ExplainState(cluster, kubernetes, clock=clock)
         self._pods = cluster.pods
         self.queue: WorkQueue[PodKey] = WorkQueue("explain", namespace=lambda key: key.namespace)
         self._recorder = recorder

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dragoman.cluster.published import Published, selected
 from dragoman.controllers.maintenance.view import MaintenanceView, list_rules
 from dragoman.inventory.snapshots.documents import MAINTENANCE, reduced
-from dragoman.kube import timestamps
+from dragoman.kube import wallclock
 from dragoman.kube.client import MERGE_PATCH, Client, items
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
@@ -116,7 +116,7 @@ class Maintenances:
 
     async def write_status(self, stored: DeviceMaintenance, progress: MaintenanceProgress) -> None:
         """Write the status where it differs, unless the object has changed: its event follows."""
-        now = timestamps.now()
+        now = wallclock.now()
         wanted = status(stored, progress, now)
         if all(stored.status.get(key) == value for key, value in wanted.items()):
             return

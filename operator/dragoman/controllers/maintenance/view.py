@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from dragoman.cluster.cluster import ClusterStores, uses_claims
+from dragoman.cluster.clusterstate import holds_of
 from dragoman.cluster.devices import DeviceStores
-from dragoman.cluster.state import holds_of
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube.client import Client, items

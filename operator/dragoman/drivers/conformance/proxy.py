@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import urllib3
 
-from dragoman.drivers.throwaway.certificates import KeyPair
+from dragoman.drivers.throwaway.certificates import KeyPairPaths
 from dragoman.drivers.throwaway.process import LOOPBACK
 
 _HOP: Final = {"connection", "transfer-encoding", "keep-alive", "content-length", "host"}
@@ -63,7 +63,7 @@ class Proxy:
         fail: Returns an HTTP status to answer instead of forwarding, or 0.
     """
 
-    def __init__(self, target: str, authority: str, serving: KeyPair) -> None:
+    def __init__(self, target: str, authority: str, serving: KeyPairPaths) -> None:
         self.requests: list[RecordedRequest] = []
         self.fail: Callable[[str, str], int] = lambda _method, _path: 0
         self._open: set[Any] = set()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
 
-from dragoman.drivers.throwaway.process import Program, free_ports
+from dragoman.drivers.throwaway.process import ThrowawayProcess, free_ports
 
 STOP_SECONDS: Final = 10.0
 FORBIDDEN: Final = ("/var/lib/kubelet", "/etc/cdi", "/var/run/cdi", "/run/cdi")
@@ -118,7 +118,9 @@ class DriverInstance:
         self.log = log
         variables = {"KUBECONFIG": places.kubeconfig, "NODE_NAME": places.node}
         variables |= dict(environment or {})
-        self._process = Program("driver", [*namespaces(), program, *words[1:]], log, variables)
+        self._process = ThrowawayProcess(
+            "driver", [*namespaces(), program, *words[1:]], log, variables
+        )
 
     @property
     def runs(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from dragoman.drivers.pretend.loop import Loop
+from dragoman.drivers.pretend.loop import RetryLoop
 from dragoman.drivers.pretend.slices import PretendPool
 from dragoman.drivers.throwaway.api import Api
 
@@ -22,7 +22,7 @@ class Binder:
     def __init__(self, api: Api, pool: PretendPool) -> None:
         self._api = api
         self.pool = pool
-        self._loop = Loop(self.step, "binding conditions are not set")
+        self._loop = RetryLoop(self.step, "binding conditions are not set")
 
     @property
     def needed(self) -> bool:

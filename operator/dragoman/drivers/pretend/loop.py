@@ -16,7 +16,7 @@ INTERVAL: Final = 0.5
 log = logging.getLogger("dragoman.drivers.pretend")
 
 
-class Loop:
+class RetryLoop:
     """Repeat a step; one that fails is done again, and its error is logged once.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from urllib3.exceptions import HTTPError
 
-from dragoman.drivers.pretend.loop import Loop
+from dragoman.drivers.pretend.loop import RetryLoop
 from dragoman.drivers.pretend.slices import Manifest, PretendPool, manifests, owner_of
 from dragoman.drivers.throwaway.api import Api, ApiError
 
@@ -46,7 +46,7 @@ class Publisher:
         self.render = render
         self._owners: dict[str, Mapping[str, Any]] = {}
         self.settled: dict[str, tuple[PretendPool, int, dict[str, int]]] = {}
-        self._loop = Loop(self._compare, "publishing failed", RETRIED)
+        self._loop = RetryLoop(self._compare, "publishing failed", RETRIED)
         self.complete = threading.Event()
         self._noted = False
 

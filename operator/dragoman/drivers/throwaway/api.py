@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 import orjson
 import urllib3
 
-from dragoman.drivers.throwaway.certificates import KeyPair
+from dragoman.drivers.throwaway.certificates import KeyPairPaths
 from dragoman.drivers.throwaway.resources import DISCOVERY, Resource, names_of, resources
 from dragoman.kube.kubeconfig import Credentials
 
@@ -64,7 +64,7 @@ class Api:
         server: str,
         authority: Path | None = None,
         *,
-        pair: KeyPair | None = None,
+        pair: KeyPairPaths | None = None,
         token: str = "",
         trust: ssl.SSLContext | None = None,
         headers: Callable[[], Mapping[str, str]] | None = None,

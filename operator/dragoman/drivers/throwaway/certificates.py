@@ -25,7 +25,7 @@ CERTIFIES = x509.KeyUsage(
 
 
 @dataclass(frozen=True, slots=True)
-class KeyPair:
+class KeyPairPaths:
     """Paths of a certificate and its private key, both PEM."""
 
     certificate: Path
@@ -48,12 +48,14 @@ class Authority:
         )
         self.certificate = write(folder / "ca.crt", pem(builder.sign(self._key, hashes.SHA256())))
 
-    def serving(self, name: str, hosts: tuple[str, ...] = ("127.0.0.1", "localhost")) -> KeyPair:
+    def serving(
+        self, name: str, hosts: tuple[str, ...] = ("127.0.0.1", "localhost")
+    ) -> KeyPairPaths:
         """Issue a certificate for a server that answers at the hosts (names or addresses)."""
         alternatives = x509.SubjectAlternativeName([general_name(host) for host in hosts])
         return self._issue(name, (), ExtendedKeyUsageOID.SERVER_AUTH, alternatives)
 
-    def client(self, user: str, groups: tuple[str, ...] = ()) -> KeyPair:
+    def client(self, user: str, groups: tuple[str, ...] = ()) -> KeyPairPaths:
         """Issue a certificate by which the API server knows the user and its groups."""
         return self._issue(user, groups, ExtendedKeyUsageOID.CLIENT_AUTH, None)
 
@@ -63,7 +65,7 @@ class Authority:
         organizations: tuple[str, ...],
         usage: x509.ObjectIdentifier,
         alternatives: x509.SubjectAlternativeName | None,
-    ) -> KeyPair:
+    ) -> KeyPairPaths:
         key = ec.generate_private_key(ec.SECP256R1())
         attributes = [
             *(x509.NameAttribute(NameOID.ORGANIZATION_NAME, name) for name in organizations),
@@ -76,7 +78,7 @@ class Authority:
             builder = builder.add_extension(alternatives, critical=False)
         stem = common_name.replace(":", "-")
         certificate = pem(builder.sign(self._key, hashes.SHA256()))
-        return KeyPair(
+        return KeyPairPaths(
             write(self.folder / f"{stem}.crt", certificate),
             write(self.folder / f"{stem}.key", private_pem(key)),
         )
@@ -100,13 +102,13 @@ class Authority:
         )
 
 
-def signing_keys(folder: Path, stem: str) -> KeyPair:
+def signing_keys(folder: Path, stem: str) -> KeyPairPaths:
     """Make a bare signing key: its public half stands where a certificate would."""
     key = ec.generate_private_key(ec.SECP256R1())
     public = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    return KeyPair(
+    return KeyPairPaths(
         write(folder / f"{stem}.pub", public),
         write(folder / f"{stem}.key", private_pem(key)),
     )

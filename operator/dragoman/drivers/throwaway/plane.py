@@ -20,7 +20,7 @@ import yaml
 
 from dragoman.drivers.throwaway.api import Api, ApiError
 from dragoman.drivers.throwaway.certificates import Authority, signing_keys, write
-from dragoman.drivers.throwaway.process import LOOPBACK, Program, free_ports
+from dragoman.drivers.throwaway.process import LOOPBACK, ThrowawayProcess, free_ports
 
 START_SECONDS: Final = 120.0
 MARK: Final = "dragoman-throwaway"
@@ -43,7 +43,7 @@ class Server:
     """
 
     url: str
-    process: Program
+    process: ThrowawayProcess
 
 
 class Plane:
@@ -115,7 +115,9 @@ class Plane:
             "--allow-privileged=true",
             *flags,
         ]
-        process = Program("kube-apiserver", command, self.folder / f"kube-apiserver-{port}.log")
+        process = ThrowawayProcess(
+            "kube-apiserver", command, self.folder / f"kube-apiserver-{port}.log"
+        )
         self._cleanup.callback(process.kill)
         process.start()
         started = Server(f"https://{LOOPBACK}:{port}", process)
@@ -155,7 +157,7 @@ class Plane:
             "--unsafe-no-fsync",
             "--log-level=warn",
         ]
-        process = Program("etcd", command, self.folder / "etcd.log")
+        process = ThrowawayProcess("etcd", command, self.folder / "etcd.log")
         self._cleanup.callback(process.kill)
         process.start()
 

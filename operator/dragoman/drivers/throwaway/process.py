@@ -47,7 +47,7 @@ def _release() -> None:
         _RESERVED.popleft().close()
 
 
-class Program:
+class ThrowawayProcess:
     """One program: its command, its log file and, while it runs, its process.
 
     Args:

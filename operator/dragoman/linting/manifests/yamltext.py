@@ -77,7 +77,7 @@ def read(text: str) -> Iterator[tuple[Any, int, int, int]]:
         for node in yaml.compose_all(text, Loader=Loader):
             if node is None:
                 continue
-            tree = _Builder().build(node, 0)
+            tree = _DocumentBuilder().build(node, 0)
             if tree is not None:
                 first, last = node.start_mark, node.end_mark
                 start = text.rfind("\n", 0, first.index) + 1
@@ -130,7 +130,7 @@ def _fault(reason: str, node: Any) -> UnreadableError:
     return UnreadableError(reason, node.start_mark.line + 1, node.start_mark.column + 1)
 
 
-class _Builder:
+class _DocumentBuilder:
     """One document being built; counts its values."""
 
     __slots__ = ("values",)

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.network import Place
 from tests.support.controlplane.node.cgroups import UNIFIED, Cgroups
-from tests.support.controlplane.process import Program
+from tests.support.controlplane.process import ThrowawayProcess
 
 START_SECONDS, STOP_SECONDS = 10, 30
 INSIDE = Path(__file__).with_name("inside.py")
@@ -50,7 +50,7 @@ class Isolation:
     def __init__(self, folder: Path, log: Path, place: Place, cgroups: Sequence[Path]) -> None:
         self._folder = folder
         command = python("hold", folder, *map(str, cgroups))
-        self._first = Program("isolation", place.command(command), log)
+        self._first = ThrowawayProcess("isolation", place.command(command), log)
 
     def start(self) -> None:
         """Make the namespaces.

@@ -26,7 +26,7 @@ from tests.support.controlplane.node import image, parts
 from tests.support.controlplane.node.cgroups import Cgroups
 from tests.support.controlplane.node.isolation import Isolation
 from tests.support.controlplane.plane import ControlPlane
-from tests.support.controlplane.process import Program, free_ports, listens
+from tests.support.controlplane.process import ThrowawayProcess, free_ports, listens
 from tests.support.controlplane.recipes import NETWORK, NODE
 
 NODE_FLAGS = ("--authorization-mode=Node", "--enable-admission-plugins=NodeRestriction")
@@ -51,8 +51,8 @@ class Node:
         containerd: The process.
     """
 
-    kubelet: Program
-    containerd: Program
+    kubelet: ThrowawayProcess
+    containerd: ThrowawayProcess
 
     def __init__(
         self,
@@ -146,10 +146,10 @@ class Node:
             gates=self._plane.gates,
         )
 
-    def _process(self, name: str, command: list[str]) -> Program:
+    def _process(self, name: str, command: list[str]) -> ThrowawayProcess:
         folder = self._programs["containerd"].parent
         path = {"PATH": f"{folder}:{os.environ['PATH']}"}  # containerd looks there for its shim
-        process = Program(
+        process = ThrowawayProcess(
             f"{name} of {self.name}", self._enclosure.command(*command), self._log(name), path
         )
         self._cleanup.callback(process.kill)

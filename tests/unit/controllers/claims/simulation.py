@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from dragoman.cluster.cluster import ClusterStores
-from dragoman.cluster.state import Since
+from dragoman.cluster.clusterstate import Since
 from dragoman.controllers.claims.controller import ClaimController
 from dragoman.controllers.claims.mode import ClaimMode
 from dragoman.kube.client import Client

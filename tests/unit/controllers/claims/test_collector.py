@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.cluster.state import ClusterState
+from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.model import Claim, Pod
 from dragoman.model.claim import EXTENDED_RESOURCE_ANNOTATION

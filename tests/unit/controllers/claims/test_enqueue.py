@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dragoman.cluster.state import Since
+from dragoman.cluster.clusterstate import Since
 from dragoman.controllers.claims.enqueue import ObjectKey, lane
 from dragoman.controllers.claims.othercontroller import OtherController
 from dragoman.model import Pod

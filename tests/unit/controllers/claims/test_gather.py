@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dragoman.claims import CreateClaim, PublishClaims
-from dragoman.cluster.state import ClusterState
+from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.controllers.claims.gather import Gatherer
 from dragoman.controllers.claims.livereads import LiveReads

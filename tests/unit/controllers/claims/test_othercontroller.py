@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.claims.mode import Activity
 from dragoman.claims.naming import claim_name
-from dragoman.cluster.state import ClusterState
+from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims import othercontroller
 from dragoman.controllers.claims.othercontroller import ControllerFault, OtherController
 from dragoman.model import Claim, Pod

@@ -7,10 +7,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from tests.support.controlplane.certificates import Authority, KeyPair
+from tests.support.controlplane.certificates import Authority, KeyPairPaths
 
 
-def server_context(pair: KeyPair) -> ssl.SSLContext:
+def server_context(pair: KeyPairPaths) -> ssl.SSLContext:
     """Return the context of a server with this certificate."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(pair.certificate, pair.key)

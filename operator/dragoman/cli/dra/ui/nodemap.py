@@ -54,7 +54,7 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRow:
+class MapRow:
     """One node on the map.
 
     Attributes:
@@ -83,7 +83,7 @@ class NodeRow:
         return FREE if all(dot.state is DeviceState.FREE for dot in self.dots) else USED
 
 
-def rows(inventory: Inventory) -> tuple[NodeRow, ...]:
+def rows(inventory: Inventory) -> tuple[MapRow, ...]:
     """Return the nodes by group and the order of people, and in each group lost devices last."""
     order = [*GROUPS]
     found = [*_rows(inventory)]
@@ -92,7 +92,7 @@ def rows(inventory: Inventory) -> tuple[NodeRow, ...]:
     )
 
 
-def _rows(inventory: Inventory) -> Iterator[NodeRow]:
+def _rows(inventory: Inventory) -> Iterator[MapRow]:
     by_node: defaultdict[str, list[InventoryDevice]] = defaultdict(list)
     lost: list[InventoryDevice] = []
     for device in inventory.devices.values():
@@ -136,8 +136,8 @@ def _row(  # noqa: PLR0913 — what a row has
     counts: tuple[int, int],
     holders: tuple[tuple[str, int], ...] = (),
     problems: tuple[str, ...] = (),
-) -> NodeRow:
-    return NodeRow(
+) -> MapRow:
+    return MapRow(
         name=name,
         free=counts[0],
         devices=counts[1],

@@ -11,7 +11,7 @@ from dragoman.cli.dra import notes
 from dragoman.cli.dra.inventory import top_tables
 from dragoman.cli.dra.missing import cannot_tell, unseen_of
 from dragoman.cli.dra.output import Cell, Report, Table
-from dragoman.cli.dra.ui.nodemap import NodeRow, rows
+from dragoman.cli.dra.ui.nodemap import MapRow, rows
 from dragoman.cli.dra.ui.problems import PageProblem, problems
 from dragoman.inventory.facts.world import World
 from dragoman.inventory.inventory import DeviceState, Inventory
@@ -96,7 +96,7 @@ class Page:
     classes: Table | None
     namespaces: Table | None
     states: Mapping[DeviceState, int]
-    rows: tuple[NodeRow, ...]
+    rows: tuple[MapRow, ...]
     waiting: tuple[WaitingPod, ...]
     waiting_count: int
     notes: tuple[str, ...]

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from dragoman.cli.dra.output import Cell, Report, Table
-from dragoman.cli.dra.ui.nodemap import GROUPS, NodeRow
+from dragoman.cli.dra.ui.nodemap import GROUPS, MapRow
 from dragoman.cli.dra.ui.page import MEANING, Page, WaitingPod
 from dragoman.cli.dra.ui.problems import NAMED, kinds, typed
 from dragoman.cli.dra.ui.reasons import reason
@@ -85,12 +85,12 @@ def sections(page: Page, explanations: Explanations, *, live: bool) -> dict[str,
     return {name: _template(name).render(words) for name in SECTIONS}
 
 
-def row(one: NodeRow) -> str:
+def row(one: MapRow) -> str:
     """Render one node of the map."""
     return _template("row").render(row=one)
 
 
-def details(one: NodeRow) -> str:
+def details(one: MapRow) -> str:
     """Return what the panel shows for the devices of a row, as JSON."""
     return _json(one.details)
 

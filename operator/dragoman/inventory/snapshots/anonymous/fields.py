@@ -53,8 +53,8 @@ from dragoman.inventory.snapshots.anonymous.treatments import (
     words,
 )
 from dragoman.inventory.snapshots.anonymous.walk import (
+    KeyedValues,
     MapOf,
-    Requirement,
     Tree,
     labels,
 )
@@ -225,7 +225,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Tree]]] = {
     "poddisruptionbudgets": {
         "metadata": {**metadata(OBJECT), "generation": number},
         "spec": {
-            "selector": {"matchLabels": labels, "matchExpressions": [Requirement()]},
+            "selector": {"matchLabels": labels, "matchExpressions": [KeyedValues()]},
             "unhealthyPodEvictionPolicy": words("IfHealthyBudget", "AlwaysAllow"),
         },
         "status": {

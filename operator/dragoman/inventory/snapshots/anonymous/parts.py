@@ -38,8 +38,8 @@ from dragoman.inventory.snapshots.anonymous.treatments import (
     words,
 )
 from dragoman.inventory.snapshots.anonymous.walk import (
+    KeyedValues,
     MapOf,
-    Requirement,
     Tree,
 )
 from dragoman.inventory.snapshots.documents import (
@@ -55,7 +55,7 @@ from dragoman.inventory.snapshots.documents import (
 _EFFECT: Final = words("NoSchedule", "NoExecute", "PreferNoSchedule", "None")
 BOOLEAN: Final = words("true", "false")
 STATUS: Final = words("True", "False", "Unknown")
-_TERM: Final[Tree] = {"matchExpressions": [Requirement()], "matchFields": [Requirement()]}
+_TERM: Final[Tree] = {"matchExpressions": [KeyedValues()], "matchFields": [KeyedValues()]}
 NODE_SELECTOR: Final[Tree] = {"nodeSelectorTerms": [_TERM]}
 TAINT: Final[Tree] = {"key": KEY, "value": VALUE, "effect": _EFFECT, "timeAdded": TIME}
 TOLERATION: Final[Tree] = {

@@ -34,11 +34,11 @@ class MapOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class KeyedValues:
     """A requirement of a node selector, or the labels of a node: a key says what values are."""
 
 
-Tree = Treatment | Mapping[str, Any] | list[Any] | MapOf | Requirement
+Tree = Treatment | Mapping[str, Any] | list[Any] | MapOf | KeyedValues
 
 
 def treated(names: NameTreatment, value: Any, tree: Tree) -> Any:
@@ -53,7 +53,7 @@ def treated(names: NameTreatment, value: Any, tree: Tree) -> Any:
     if isinstance(tree, MapOf):
         pairs = ((tree.key(names, key), inner) for key, inner in value.items())
         return {key: treated(names, inner, tree.value) for key, inner in pairs if key is not None}
-    if isinstance(tree, Requirement):
+    if isinstance(tree, KeyedValues):
         return _requirement(names, value)
     return {key: treated(names, value[key], inner) for key, inner in tree.items() if key in value}
 

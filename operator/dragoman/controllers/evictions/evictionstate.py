@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from dragoman.cluster.state import ClusterState
+from dragoman.cluster.clusterstate import ClusterState
 from dragoman.evictions import ActiveRules, Due, EvictionCounts, EvictionFacts, Pools
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.kube.recent import Recent

@@ -1,4 +1,4 @@
-"""Times as API objects have them."""
+"""The time, as API objects have it."""
 
 from datetime import UTC, datetime
 

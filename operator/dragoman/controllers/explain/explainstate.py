@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 log = logger("dragoman.explain")
 
 
-class DeviceState:
+class ExplainState:
     """Everything that says which devices there are, and which pods wait for them.
 
     Args:
