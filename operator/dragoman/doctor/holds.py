@@ -10,7 +10,7 @@ from dragoman.doctor.devices import few
 from dragoman.doctor.doctorfacts import DoctorFacts, part
 from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.inventory.inventory import DeviceState
-from dragoman.inventory.snapshots.documents import MAINTENANCE, Document
+from dragoman.inventory.snapshots.documents import MAINTENANCE, PREEMPTION, Document
 from dragoman.model.claim import Claim
 
 _DAY: Final = 24 * 3600
@@ -40,7 +40,7 @@ def hold_stale(facts: DoctorFacts) -> Iterator[Finding]:
 def _rule(facts: DoctorFacts, rule: DeviceTaintRule) -> Iterator[Finding]:
     document = facts.rules.get(rule.name, {})
     created = str(part(document, "metadata").get("creationTimestamp") or "")
-    why = _too_old(facts, created) or _nothing_selected(facts, rule)
+    why = _nobody_waits(facts, rule) or _too_old(facts, created) or _nothing_selected(facts, rule)
     if why:
         uid = str(part(document, "metadata").get("uid") or "")
         version = str(document.get("apiVersion") or "resource.k8s.io/v1beta2")
@@ -52,6 +52,19 @@ def _rule(facts: DoctorFacts, rule: DeviceTaintRule) -> Iterator[Finding]:
             _owner(document) or f"kubectl delete devicetaintrule {rule.name}",
             created,
         )
+
+
+def _nobody_waits(facts: DoctorFacts, rule: DeviceTaintRule) -> str:
+    """Say that the pod of a reservation is gone or has a node: mode `on` ended before it ended."""
+    document = facts.rules.get(rule.name, {})
+    uid = part(document, "metadata", "labels").get(PREEMPTION)
+    created = str(part(document, "metadata").get("creationTimestamp") or "")
+    young = facts.age(created) < facts.thresholds.settle
+    if not uid or rule.taint.key != PREEMPTION or young or not facts.read("pods"):
+        return ""
+    pods = (one.pod for one in facts.inventory.world.pods.values() if one.pod.metadata.uid == uid)
+    waits = any(not one.node_name and not one.done for one in pods)
+    return "" if waits else "reserved for a pod that does not wait any more"
 
 
 def _owner(document: Document) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from dragoman.allocation import profile
+from dragoman.allocation import DeviceID, profile
 from dragoman.doctor.doctorfacts import DoctorFacts, Thresholds
 from dragoman.doctor.examination import OVER_TIME, RULES, Diagnosis, examine
 from dragoman.doctor.finding import SEVERITIES, UPGRADE, Finding, Id, Severity
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
+from dragoman.preemption.reservation import rule_manifest
 from tests.support import manifests as objects
 from tests.support.manifests import Json
 from tests.support.worlds import inventory as builders
@@ -197,6 +199,24 @@ def test_a_rule_of_a_drain_that_taints_nothing_is_stale() -> None:
     assert found(*world.base(foreign)) == ()
     del rule["spec"]["deviceSelector"]  # which taints every device, on Kubernetes 1.36
     assert Id.HOLD_STALE not in ids(found(*world.base(rule)))
+
+
+def test_a_reservation_whose_pod_does_not_wait_any_more_is_stale() -> None:
+    """As where mode on of preemption was ended while devices were reserved."""
+    world = World("w")
+    waits = world.pod("train", nodeName=None)
+    uid = f"uid-of-{world.name}-train"
+    rule = rule_manifest("resource.k8s.io/v1beta2", DeviceID(world.driver, "w-n0", "d1"), uid)
+    assert found(*world.base(rule, waits)) == ()
+    for left in ((), (world.pod("train"),)):
+        [finding] = found(*world.base(rule, *left))
+        assert finding.id is Id.HOLD_STALE
+        assert finding.message.endswith("d1: reserved for a pod that does not wait any more")
+        assert finding.remedy == f"kubectl delete devicetaintrule {rule['metadata']['name']}"
+    assert found(*world.base(rule), thresholds=Thresholds(settle=24 * 3600)) == ()
+    some = builders.snapshot(*world.base(rule))
+    unseen = replace(some, unseen=(Unseen("pods", "forbidden", "other"),))
+    assert Id.HOLD_STALE not in ids(diagnosis(unseen).findings)
 
 
 def test_maintenance_for_a_week_is_stale() -> None:
