@@ -74,7 +74,7 @@ lint: setup ## Check style, types and import layers
 	@.venv/bin/lint-imports
 
 .PHONY: unit
-unit: setup ## Run the tests without a control plane, in seconds, with half the random examples
+unit: setup ## Run the tests without a control plane, in minutes, with half the random examples
 	@export DRAGOMAN_EXAMPLES=$${DRAGOMAN_EXAMPLES:-0.5}; \
 		$(MAKE) -j3 --output-sync=target unit-configs unit-claims unit-wire
 

@@ -47,3 +47,10 @@ def test_unit_tests_are_no_library(folder: str) -> None:
     sources = [(path, path.read_text()) for path in (ROOT / "tests" / folder).rglob("*.py")]
     assert sources
     assert [str(path) for path, text in sources if "from tests.unit" in text] == []
+
+
+def test_imports_inside_functions_stay_few() -> None:
+    """A command imports its work where it runs; elsewhere such an import hides what is needed."""
+    sources = [path for root in ("operator", "webhooks") for path in (ROOT / root).rglob("*.py")]
+    assert sources
+    assert sum(path.read_text().count("PLC0415") for path in sources) <= 60
