@@ -3,8 +3,6 @@
 API: admission.k8s.io/v1 AdmissionReview. `dragoman.driverconfigs.review.validation` validates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto

@@ -1,7 +1,5 @@
 """Results of earlier reviews, bounded in bytes."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, MutableMapping

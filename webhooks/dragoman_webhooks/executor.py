@@ -5,8 +5,6 @@ event loop. Reviews of configs share one thread; schemas have another, because c
 take a second in which configs must not wait; targets have a third, in turns between clients.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading

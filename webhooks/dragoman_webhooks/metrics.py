@@ -1,7 +1,5 @@
 """The metrics of the webhook."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram

@@ -3,8 +3,6 @@
 API: admission.k8s.io/v1 AdmissionReview.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -4,8 +4,6 @@ A request that cannot be reviewed gets an HTTP error, never `allowed: true`; the
 failurePolicy then decides.
 """
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 import ssl

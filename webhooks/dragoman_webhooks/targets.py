@@ -4,8 +4,6 @@ An empty selector of a DeviceTaintRule taints every device of the cluster (KEP-5
 server accepts it without an error; a DeviceMaintenance would drain them all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final

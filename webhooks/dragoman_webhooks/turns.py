@@ -1,7 +1,5 @@
 """One thread whose clients take turns, so that a client that sends much delays itself alone."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable

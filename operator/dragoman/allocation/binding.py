@@ -6,8 +6,6 @@ claim that failed or is not ready in time makes every node unusable, and the sch
 it; one that is still waited for keeps no node from the pod, which is bound later.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final

@@ -4,8 +4,6 @@ Pools of a node are gathered on first use and kept until one of their slices cha
 claims hold of a pool is computed again after one of those claims changed.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType

@@ -4,8 +4,6 @@ A reason names what stands in the way and the numbers that a person needs. `deta
 name; which names a code has is written beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple

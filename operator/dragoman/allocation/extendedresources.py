@@ -5,8 +5,6 @@ plugin does not publish that resource, the DeviceClass of the name serves it, th
 all containers of the pod.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """What ends the attempt to schedule a pod."""
 
-from __future__ import annotations
-
 from dragoman.allocation.codes import Code
 from dragoman.model.deviceid import DeviceID
 

@@ -1,7 +1,5 @@
 """The outcome of an allocation: what each claim gets, or why it gets nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field

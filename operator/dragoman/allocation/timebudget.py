@@ -9,8 +9,6 @@ this package spends it, without a parameter for it:
         allocate(...)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextvars import ContextVar, Token
 from typing import Final, Self

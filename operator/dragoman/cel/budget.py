@@ -1,7 +1,5 @@
 """Plain steps: they bound the time of evaluations beside the CEL cost."""
 
-from __future__ import annotations
-
 from contextvars import ContextVar
 from typing import Final
 

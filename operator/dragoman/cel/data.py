@@ -1,7 +1,5 @@
 """Data as expressions see it: objects and lists of a schema, and what does not fit it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

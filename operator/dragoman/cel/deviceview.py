@@ -3,8 +3,6 @@
 Source: k8s.io/dynamic-resource-allocation/cel, KEP-4381, KEP-5491 (list attributes).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final

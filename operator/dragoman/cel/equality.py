@@ -1,7 +1,5 @@
 """Equality of any two values, and the order of those types that have one."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Elements of lists and maps by index or key, and the errors of missing ones."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final
 

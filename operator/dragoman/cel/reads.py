@@ -1,7 +1,5 @@
 """Which parts of a variable an expression reads, for callers that remember results by them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from dragoman.cel.syntax.nodes import Call, Ident, Literal, Node, Select, children

@@ -1,7 +1,5 @@
 """The environment of device selectors: variables, types, and the sizes that estimates assume."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The state of one evaluation: its cost, its remaining plain steps and its variables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """What a check reads of a cluster: slices, and on request everything that manifests can name."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any, Final

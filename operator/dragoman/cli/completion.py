@@ -1,7 +1,5 @@
 """`completion`: a script that makes a shell complete commands, options and names."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import click

@@ -1,7 +1,5 @@
 """`options`: the options that may stand before any command, as kubectl lists its own."""
 
-from __future__ import annotations
-
 import click
 
 from dragoman.cli import GLOBAL_OPTIONS

@@ -1,7 +1,5 @@
 """`help`: what `--help` prints, as kubectl has it."""
 
-from __future__ import annotations
-
 import click
 
 

@@ -1,7 +1,5 @@
 """Files of manifests: names, patterns, folders and standard input, read one by one."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

@@ -1,7 +1,5 @@
 """`dragoman pretend`: a DRA driver without hardware."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Text for people: a terminal or the log of a pipeline finds nothing to obey in it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The published devices: which a target matches, for drains and for reviews."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Mapping

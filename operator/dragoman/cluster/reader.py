@@ -1,7 +1,5 @@
 """Read the objects of a cluster: paged, only what a command needs, as far as the rights go."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field

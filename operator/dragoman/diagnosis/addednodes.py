@@ -1,7 +1,5 @@
 """Nodes of files that a simulation adds, with their slices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What is said about a pod: as a whole, on each node, of each request."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum

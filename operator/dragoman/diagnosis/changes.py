@@ -1,7 +1,5 @@
 """What if: the same world with nodes more or fewer, pods fewer, devices tainted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final

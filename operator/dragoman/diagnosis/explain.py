@@ -1,7 +1,5 @@
 """Why a pod has no devices: every node with its causes, and what the scheduler does about it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime

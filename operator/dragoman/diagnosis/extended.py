@@ -1,7 +1,5 @@
 """The claim that kube-scheduler makes for a pod's extended resources (KEP-5004)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from dragoman.allocation import Cluster, class_of, extended_resources

@@ -1,7 +1,5 @@
 """Objects of files, before they are applied: laid over those of a cluster, as if they were."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Nodes that lack the same, as one line: which nodes, why, and how many devices that concerns."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ reserved is deallocated, one for each attempt. The next attempt allocates it whe
 A reservation for the PodGroup of the pod is removed before, while no pod of the group has a node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace

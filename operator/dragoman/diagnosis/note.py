@@ -4,8 +4,6 @@ A pod's Events are read by users of its namespace, so that a note names nodes, c
 and taints, which all users of devices may know, and never objects of other namespaces.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

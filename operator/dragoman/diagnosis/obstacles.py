@@ -4,8 +4,6 @@ Source: the plugin DynamicResources of kube-scheduler, PreEnqueue and PreFilter;
 a node, the claim controller of kube-controller-manager.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum

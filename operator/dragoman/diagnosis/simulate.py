@@ -4,8 +4,6 @@ Nodes are filled in the order of their names: which node wins is decided by the 
 which are not computed. For devices that belong to one node this does not change how many fit.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

@@ -3,8 +3,6 @@
 Source: the plugin DynamicResources of kube-scheduler, PreEnqueue and PreFilter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 

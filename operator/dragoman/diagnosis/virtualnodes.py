@@ -1,7 +1,5 @@
 """Virtual nodes: copies of real ones, with copies of their slices, and as objects to apply."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Reasons in words: what devices and pools of one group of nodes lack, with numbers and names."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final

@@ -1,7 +1,5 @@
 """Findings about claims: idle, unowned, outdated, crowded and stuck."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Findings about devices: lost, promised twice, overcommitted, tainted."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final

@@ -1,7 +1,5 @@
 """What findings are computed from: an inventory, the objects behind it, and thresholds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Runs the rules over one reading of a cluster."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

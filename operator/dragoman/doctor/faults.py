@@ -5,8 +5,6 @@ release. Each fault names the issue of kubernetes/kubernetes; `fixed` lists the 
 each branch that has the fix.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final

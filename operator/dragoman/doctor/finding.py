@@ -1,7 +1,5 @@
 """Findings: ids that users, metrics and alerts know, their severity, and what a finding carries."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

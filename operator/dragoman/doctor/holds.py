@@ -1,7 +1,5 @@
 """Findings about devices out of service: holds and rules that keep nothing, or for too long."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

@@ -3,8 +3,6 @@
 One reading shows that a slice is there, not how often it was written, nor what stood before.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 

@@ -4,8 +4,6 @@ Both repairs are planned on objects that were read live, and the write fails whe
 changed since: uid and resourceVersion are part of the patch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final

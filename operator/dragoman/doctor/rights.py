@@ -1,7 +1,5 @@
 """Findings about permissions of drivers, which were tried before: see `driverrights`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dragoman.doctor.doctorfacts import DoctorFacts

@@ -4,8 +4,6 @@ Source: the API server validates one slice at a time, so that nothing compares a
 counters of its pool, or the default of a request policy with its capacity (Kubernetes 1.36.3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from dragoman.allocation import Code, DeviceID, Reason

@@ -1,7 +1,5 @@
 """Findings about an upgrade: what the target version of Kubernetes does not serve any more."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Findings about admission: schemas that nothing enforces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

@@ -3,8 +3,6 @@
 In a wheel they stand beside the code; in a checkout they stand in `crds/`, where people look.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Final
 

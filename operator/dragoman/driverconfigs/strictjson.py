@@ -6,8 +6,6 @@ hold becomes an `UnreadableValue`, so that a review refuses it at its place: if 
 were refused, the webhook's failurePolicy would decide about it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Values that JSON can spell and a driver's decoder cannot hold, or reads in a way of its own."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 MAX_DOCUMENT_DEPTH = 254

@@ -1,7 +1,5 @@
 """When the pods of a claim must leave its devices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The condition `EvictionInProgress` of DeviceTaintRules, in the words of the stock controller."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

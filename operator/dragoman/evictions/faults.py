@@ -3,8 +3,6 @@
 Observed with kube-controller-manager 1.36.3 (docs/evictions.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """All evictions that follow from facts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dragoman.evictions.claims import claim_due

@@ -1,7 +1,5 @@
 """When a pod must leave its devices, and which pods use a claim."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from dragoman.evictions.evictionfacts import Due, Place

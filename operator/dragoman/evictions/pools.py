@@ -1,7 +1,5 @@
 """Published devices by pool, and the taints that count for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """What a DeviceTaintRule would do with the effect NoExecute."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from dragoman.evictions.evictionfacts import EvictionFacts

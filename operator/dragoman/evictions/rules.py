@@ -1,7 +1,5 @@
 """DeviceTaintRules that evict, found by the device that they select."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Final
 

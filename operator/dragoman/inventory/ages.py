@@ -1,7 +1,5 @@
 """API timestamps, and durations as kubectl prints them."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from dragoman.model.timestamps import seconds

@@ -1,7 +1,5 @@
 """Holders of devices: claims, the pods that reserve them, and the containers that use them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The one computation under commands, metrics and reports: every device with its state."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Which devices a DeviceClass selects."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from dragoman.allocation.features import Profile

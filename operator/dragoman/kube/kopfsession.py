@@ -1,7 +1,5 @@
 """The login of kopf's own watches, in processes that kopf runs."""
 
-from __future__ import annotations
-
 import aiohttp
 import kopf
 

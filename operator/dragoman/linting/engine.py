@@ -1,7 +1,5 @@
 """The check: texts in, a report out, the same for the same input."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Actions: the writes of a drain or hold, as values, and what happens to pods."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

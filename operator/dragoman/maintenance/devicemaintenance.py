@@ -1,7 +1,5 @@
 """DeviceMaintenance: what it asks for, and the status that says how far it is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -5,8 +5,6 @@ ResourceClaim without consumers whose allocation names the device, so that the s
 device as in use.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Names depend on what is held and for what, so that two drains of one device at t
 the same object.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -11,8 +11,6 @@ held claim was written, both have it: the held claim is marked, and allocated ag
 claim is released.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """What a hold or drain would do, in counts and names, before anything is written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Which objects to delete so that devices are back in service, and which are not ours to delete."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Targets: which devices of the inventory are meant, by name, node or CEL."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final

@@ -1,7 +1,5 @@
 """What claims were allocated: `status.allocation`, any served version."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from sys import intern

@@ -4,8 +4,6 @@ Comparisons and sums are exact. Rounding to steps reads an amount as int64, as t
 so the wrap-around of 1.36 is part of the behaviour.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Parses whole ResourceClaims: what they request, and where they can be used."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from weakref import WeakValueDictionary
 

@@ -1,7 +1,5 @@
 """Conditions of a status (API: meta/v1 Condition)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from dragoman.model.fields import Document, integer, items, optional_text, text

@@ -1,7 +1,5 @@
 """DeviceClasses of resource.k8s.io."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dragoman.model.fields import (

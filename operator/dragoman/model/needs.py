@@ -1,7 +1,5 @@
 """What kube-scheduler's node filters read of pods and nodes, devices left out."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Nodes, as the allocator knows them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

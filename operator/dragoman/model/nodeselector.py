@@ -1,7 +1,5 @@
 """Node selectors (API: core/v1 NodeSelector)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from dragoman.model.fields import Document, items, mapping, optional_text, texts

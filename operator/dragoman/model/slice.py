@@ -1,7 +1,5 @@
 """ResourceSlices of resource.k8s.io/v1."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dragoman.model.device import CounterSet, Device, parse_counter_set, parse_device

@@ -1,7 +1,5 @@
 """Taints of devices, tolerations, and DeviceTaintRules (KEP-5055)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

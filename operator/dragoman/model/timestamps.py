@@ -1,7 +1,5 @@
 """Times as API objects have them: RFC 3339."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from functools import lru_cache
 

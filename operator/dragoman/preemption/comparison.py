@@ -1,7 +1,5 @@
 """Whether a plan that is computed again is the one of a journal."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from dragoman.preemption.planner import PreemptionOutcome, PreemptionPlan

@@ -5,8 +5,6 @@ moves for a moved one. Pods leave the node that the target gets. Nothing is chec
 of a move is a restart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ What shows it are statuses of pods, which tenants may write for their own pods. 
 says something about itself alone; the whole cluster needs evidence that two have to do with.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The object lives in the namespace of the pod that waits, where tenants may read 
 namespaces are counted in it, and never named: their names are for those who may list them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Whether a preemption may begin now: what the journals of the last hour say about limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Which pods can be moved: their controller creates them again, and nothing ties them down."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Which pods would have to end so that a pod gets its devices: one plan for one pod."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum

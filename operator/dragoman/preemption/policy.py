@@ -1,7 +1,5 @@
 """Who may preempt, and which pods never end for another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum

@@ -5,8 +5,6 @@ kube-scheduler allocates: it stays the only writer of allocations (ADR 18). Ever
 from what the API server has, so that any process can go on after any write.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

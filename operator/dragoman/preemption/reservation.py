@@ -4,8 +4,6 @@ The value of the taint is the pod's UID, so that no other pod's claims tolerate 
 stays the only writer of allocations. Source: KEP-5055 for rules, KEP-4815 for shared counters.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """The budget that all searches of one plan share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Final
 

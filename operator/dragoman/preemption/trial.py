@@ -1,7 +1,5 @@
 """One cluster in which pods are removed and put back: would the pod that waits fit now?"""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 

@@ -3,8 +3,6 @@
 Source: KEP-5690: a shared claim is only released if every pod that reserves it is a victim.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The search counts edits itself: `difflib.get_close_matches` takes up to 1.8 ms f
 63-letter names (64 of them: 113 ms) and gives a ratio, while driver names need "one edit apart".
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The open connections of a server: their number is bounded, and they end when the server stops."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from dataclasses import dataclass, field

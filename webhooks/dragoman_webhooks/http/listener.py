@@ -5,8 +5,6 @@ so a client that only opens connections could take all memory. A socket costs no
 until its first bytes have arrived.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl

@@ -4,8 +4,6 @@ llhttp (the `httptools` package) parses the protocol; this module adds the limit
 to its caller.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field

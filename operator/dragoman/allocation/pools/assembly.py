@@ -4,8 +4,6 @@ Source: `GatherPools` of k8s.io/dynamic-resource-allocation/structured, describe
 of docs/allocation.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from dragoman.allocation.features import Profile

@@ -1,7 +1,5 @@
 """Slices that belong to nodes by their labels, or by the nodes of single devices."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from dragoman.allocation.features import Profile

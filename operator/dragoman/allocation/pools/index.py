@@ -4,8 +4,6 @@ A pool is made on first use, once for all nodes for which the same slices are re
 until one of its slices changes.
 """
 
-from __future__ import annotations
-
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple

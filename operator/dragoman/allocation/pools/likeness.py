@@ -1,7 +1,5 @@
 """Nodes that look alike: what decides a search on a node, apart from names."""
 
-from __future__ import annotations
-
 from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.nodepools import NodePools, SearchKey
 from dragoman.allocation.pools.usage import Usage

@@ -1,7 +1,5 @@
 """The pools that one node sees."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dragoman.allocation.pools.pool import Pool

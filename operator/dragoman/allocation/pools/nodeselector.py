@@ -4,8 +4,6 @@ Source: k8s.io/component-helpers/scheduling/corev1/nodeaffinity. Terms are ORed,
 term ANDed, an empty term matches nothing, and of fields only `metadata.name` exists.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """All slices of one pool."""
 
-from __future__ import annotations
-
 from dragoman.allocation.pools.pool import Pool
 from dragoman.model.slice import Slice
 

@@ -3,8 +3,6 @@
 Source: `GatherPools` of k8s.io/dynamic-resource-allocation/structured.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from dragoman.allocation.features import Profile

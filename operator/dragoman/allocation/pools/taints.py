@@ -1,7 +1,5 @@
 """Taints of devices, those of DeviceTaintRules, and tolerations (KEP-5055)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final

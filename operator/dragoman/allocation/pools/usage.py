@@ -4,8 +4,6 @@ The scheduler's rule: results with admin access do not count; with consumable ca
 with a share ID is a share, and its consumed capacity adds up; all others hold the device alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Why devices that serve each request alone do not serve all requests together."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """What keeps one device of a node from a request, in the order in which the search looks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dragoman.allocation.cluster import Cluster

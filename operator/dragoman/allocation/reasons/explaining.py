@@ -5,8 +5,6 @@ allocated claims hold; the first check that fails is the reason. Where enough de
 request, it is their combination that fails.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """What keeps devices of one content from a request, whatever the node is and claims hold."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

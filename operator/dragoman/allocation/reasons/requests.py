@@ -1,7 +1,5 @@
 """The reasons of requests: each is held against each device alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Kubernetes 1.37, alpha (gate DRADerivedAttributes). An expression results in a b
 version, or in a list of one of these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """What one request takes of devices of one content."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dragoman.allocation.features import Features

@@ -1,7 +1,5 @@
 """A request or subrequest, with all that is remembered about devices for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 

@@ -4,8 +4,6 @@ What does not depend on the node is computed here once: classes, compiled select
 that the scheduler finds before it searches.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final

@@ -4,8 +4,6 @@ A scalar is a pair of kind and value; versions compare as text. With list attrib
 value is a kind and the set of its elements, a scalar being a set of one.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from dragoman.model.device import Content

@@ -4,8 +4,6 @@ Sections of behaviour that changed between 1.36 and 1.37 follow the profile: 1.3
 and wraps around, 1.37 refuses what int64 cannot hold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -4,8 +4,6 @@ Devices that draw from one counter set must have a group in common. A device wit
 with such devices only.
 """
 
-from __future__ import annotations
-
 from dragoman.allocation.pools.pool import PoolUsage
 from dragoman.model.device import Content
 

@@ -4,8 +4,6 @@ A constraint sees the devices of an attempt come and go in stack order. Values a
 `attributes`; None stands for a device that lacks the attribute.
 """
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 from dragoman.allocation.features import Profile

@@ -1,7 +1,5 @@
 """What a solution gives to each claim."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import FrozenInstanceError
 from itertools import count

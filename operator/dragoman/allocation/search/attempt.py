@@ -1,7 +1,5 @@
 """The devices picked so far in a search, with everything that they take, and how to undo a pick."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from dragoman.allocation.codes import Code

@@ -1,7 +1,5 @@
 """The shared counters of partitionable devices during a search (KEP-4815)."""
 
-from __future__ import annotations
-
 from dragoman.allocation.features import Profile
 from dragoman.allocation.requests.plans import Plan
 from dragoman.allocation.search.view import NodeView

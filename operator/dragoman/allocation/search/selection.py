@@ -1,7 +1,5 @@
 """Which devices of a node a request may get at all, apart from what the search picked before."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from dragoman.allocation.codes import Code

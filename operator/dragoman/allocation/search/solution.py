@@ -1,7 +1,5 @@
 """From the picks of a search to allocation results: configs and node selectors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The devices of one node in the order of allocation, with what claims hold of them."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 
 from dragoman.allocation.features import Profile

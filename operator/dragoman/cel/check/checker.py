@@ -4,8 +4,6 @@ A port of the rules of cel-go's checker (0.26) as Kubernetes configures it. The 
 results onto the nodes of the tree.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from dragoman.cel import types

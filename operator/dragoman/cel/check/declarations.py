@@ -1,7 +1,5 @@
 """The functions of each Kubernetes version, parsed from `signatures.SIGNATURES`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """Overloads of functions, and which of them fit the types of arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

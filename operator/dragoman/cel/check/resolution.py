@@ -1,7 +1,5 @@
 """Calls resolved: which overloads fit their arguments, remembered for an environment."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from dragoman.cel.check.overloads import fitting

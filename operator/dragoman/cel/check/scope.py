@@ -1,7 +1,5 @@
 """What the checker needs of an environment, and the names that are in scope."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final

@@ -9,7 +9,6 @@ its functions are declared so that a call of them fails with cel-go's text.
 """
 
 # ruff: noqa: E501 — one overload, or one family of them, a line
-from __future__ import annotations
 
 from typing import Final
 

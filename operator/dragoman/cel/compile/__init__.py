@@ -1,7 +1,5 @@
 """From a checked tree to closures that evaluate it and count its cost."""
 
-from __future__ import annotations
-
 from dragoman.cel.compile.closure import Compiled
 from dragoman.cel.compile.compiler import compile_tree
 

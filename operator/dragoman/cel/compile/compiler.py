@@ -1,7 +1,5 @@
 """The compiler: it makes a closure of each node of a checked tree."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

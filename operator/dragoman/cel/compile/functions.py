@@ -1,7 +1,5 @@
 """The implementation of a call: one overload where the types are known, else a dispatcher."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

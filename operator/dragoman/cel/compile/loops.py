@@ -1,7 +1,5 @@
 """Loops of comprehensions: their variables, set for each item of a list or map."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Which values are sure to have the type that the checker found for them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Names that stand for types, and errors of a program that cannot be made."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from dragoman.cel.errors import CompileError, EvaluationError, OperationError

@@ -1,7 +1,5 @@
 """The variables that an expression can name, and their slots in the state."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from dragoman.cel.compile.closure import variable

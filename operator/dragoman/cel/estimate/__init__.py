@@ -6,8 +6,6 @@ saturates at 2^64-1. Admission compares the result with a limit, so it must be c
 where that number is too large: an operand of unknown size counts as 2^64-1.
 """
 
-from __future__ import annotations
-
 from dragoman.cel.estimate.estimator import estimate
 from dragoman.cel.estimate.operands import SizeOfPath
 from dragoman.cel.estimate.sizes import UNLIMITED, Path

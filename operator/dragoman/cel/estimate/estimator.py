@@ -1,7 +1,5 @@
 """The estimator: it sums up the worst-case cost over a checked tree."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from dragoman.cel.cost import LIST_LITERAL, MAP_LITERAL

@@ -1,7 +1,5 @@
 """The worst-case cost of Kubernetes' own CEL functions, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import ceil
 from typing import Final

@@ -1,7 +1,5 @@
 """What the estimator knows of each node: its path, its size, the sizes of its entries."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dragoman.cel import types

@@ -1,7 +1,5 @@
 """The operands of a call, and their sizes where the environment declares them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The worst-case cost of calls by function or overload, as cel-go and Kubernetes estimate it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -5,8 +5,6 @@ that also take the evaluation's state first, because they compare or copy any nu
 or because long texts take longer than their CEL cost says (`paced`).
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from dragoman.cel.library import (

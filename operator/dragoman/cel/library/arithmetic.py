@@ -1,7 +1,5 @@
 """Operators on numbers, texts, lists and times: `+ - * / %` and the two negations."""
 
-from __future__ import annotations
-
 import math
 import operator
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The authorizer's functions; selectors and rules have no authorizer to call them on."""
 
-from __future__ import annotations
-
 from typing import Any, Final, NoReturn
 
 from dragoman.cel.state import Functions

@@ -1,7 +1,5 @@
 """IP networks in expressions."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from dragoman.cel.errors import OperationError

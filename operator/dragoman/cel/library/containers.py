@@ -1,7 +1,5 @@
 """`size` of strings, bytes, lists and maps, and the insertion behind transformMap."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from dragoman.cel.data import BuiltMap

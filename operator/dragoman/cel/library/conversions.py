@@ -1,7 +1,5 @@
 """`bool int uint double string bytes timestamp duration dyn type` of a value."""
 
-from __future__ import annotations
-
 import math
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """Kubernetes' named string formats: `format.dns1123Label()`, `.validate(s)`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """IP addresses in expressions."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from dragoman.cel.state import Functions, paced

@@ -3,8 +3,6 @@
 The compiler handles `or` and `orValue`, which do not evaluate an argument they do not need.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from dragoman.cel.data import Invalid

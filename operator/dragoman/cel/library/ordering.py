@@ -1,7 +1,5 @@
 """`<`, `<=`, `>`, `>=` of all types with an order."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """`matches`, `find` and `findAll` with patterns that are computed at run time, on RE2."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Lists as sets: `sets.contains`, `sets.intersects`, `sets.equivalent`."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """The strings extension: searching, cutting, joining, quoting and formatting."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from dragoman.cel.data import Invalid

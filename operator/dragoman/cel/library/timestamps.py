@@ -1,7 +1,5 @@
 """Getters of timestamps and durations: getHours, getDate and so on."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from dragoman.cel.state import Functions, paced

@@ -6,8 +6,6 @@ that, so the same comparisons and swaps are made here (source of the rule: Go 1.
 src/sort/zsortfunc.go).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

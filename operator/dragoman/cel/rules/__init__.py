@@ -3,8 +3,6 @@
 Source: apiextensions-apiserver pkg/apiserver/schema/cel, Kubernetes 1.36.
 """
 
-from __future__ import annotations
-
 from dragoman.cel.rules.rule import Rule
 from dragoman.cel.rules.ruleset import OBJECT_LIMIT, Outcome, RuleProblem, RuleSet, compile  # noqa: A004 — read as rules.compile
 

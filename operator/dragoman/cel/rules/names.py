@@ -3,8 +3,6 @@
 Source: apiserver pkg/cel/escaping.go.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

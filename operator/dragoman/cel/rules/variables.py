@@ -1,7 +1,5 @@
 """Read-only variables that the caller adds to the rules."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

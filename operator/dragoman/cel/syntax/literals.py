@@ -1,7 +1,5 @@
 """Values of literals: numbers with their ranges, strings with their escapes."""
 
-from __future__ import annotations
-
 import re
 
 from dragoman.cel.values.scalars import Uint

@@ -1,7 +1,5 @@
 """The nesting depth of an expression in cel-go's parser, computed without recursion."""
 
-from __future__ import annotations
-
 from dragoman.cel.syntax.nodes import Call, Comprehension, Ident, Literal, Node, Select, children
 from dragoman.cel.syntax.tokens import Token
 

@@ -5,8 +5,6 @@ later stages only read them. `pos` is the offset in code points where cel-go rep
 node: the operator, the dot of a selection, the opening bracket of a call, list or map.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Parse an expression: run the grammar's LALR(1) table, build the tree, expand macros."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 

@@ -4,8 +4,6 @@ The longest match wins; a keyword ends at a word boundary; a minus before a numb
 number unless an operand or another prefix minus stands before it.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

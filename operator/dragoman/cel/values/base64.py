@@ -1,7 +1,5 @@
 """Base64 as Go's standard encoding reads it."""
 
-from __future__ import annotations
-
 import base64
 import re
 from typing import Final

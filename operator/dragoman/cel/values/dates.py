@@ -1,7 +1,5 @@
 """Dates and times of the API's string formats, with the errors of Go's `time.Parse`."""
 
-from __future__ import annotations
-
 import re
 from typing import Final, NamedTuple
 

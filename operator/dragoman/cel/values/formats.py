@@ -1,7 +1,5 @@
 """Kubernetes' named string formats, with the messages of its API machinery."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field

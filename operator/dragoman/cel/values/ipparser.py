@@ -1,7 +1,5 @@
 """Parses IP addresses and prefixes as Go's `net/netip` does, with its error messages."""
 
-from __future__ import annotations
-
 import re
 
 from dragoman.cel.errors import OperationError

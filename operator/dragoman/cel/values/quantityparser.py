@@ -1,7 +1,5 @@
 """Parses quantities as `ParseQuantity` of apimachinery does."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Texts in quotes, as Go's `%q` writes them into error messages."""
 
-from __future__ import annotations
-
 ESCAPES = {
     "\\": r"\\",  # first, since the others write it
     "\a": r"\a",

@@ -1,7 +1,5 @@
 """Regular expressions of Go's `regexp`, on RE2: linear time for every pattern and text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import lru_cache

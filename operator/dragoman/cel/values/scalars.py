@@ -1,7 +1,5 @@
 """uint, which Python lacks, and 64-bit conversions."""
 
-from __future__ import annotations
-
 from dragoman.cel.errors import OperationError
 
 INT_MIN = -(1 << 63)

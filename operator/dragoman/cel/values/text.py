@@ -1,7 +1,5 @@
 """String functions of cel-go's strings extension. Positions count code points."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from decimal import Decimal

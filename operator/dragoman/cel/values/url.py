@@ -1,7 +1,5 @@
 """URLs as Go's `net/url` parses them; Kubernetes' CEL accepts only absolute ones."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Percent escapes of URLs as Go's `net/url` reads and writes them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Final

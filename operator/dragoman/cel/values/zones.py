@@ -1,7 +1,5 @@
 """Time zones of CEL's timestamp getters: IANA names and offsets such as `+05:30`."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """`dragoman check`: find in manifests what can never work, without a cluster."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """What a check prints: for people, for programs, and for what annotates code."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The schemas that judge driver configs in `dragoman check`, compiled for the input's drivers."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`.dragoman.yaml`: what a project chooses for its checks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Files that `--fix` changes: written beside and put into place, or left as they are."""
 
-from __future__ import annotations
-
 import os
 import stat
 import tempfile

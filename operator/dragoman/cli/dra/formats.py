@@ -1,7 +1,5 @@
 """Forms of output beside tables: what -o, --sort-by and --no-headers say, as in kubectl."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 Source: client-go's util/jsonpath.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What commands print: reports in every form, once or again and again, and progress."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """What commands draw again and again in one place, with rich."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from typing import TextIO

@@ -1,7 +1,5 @@
 """Reports: one answer as a document for programs and as tables for people."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum

@@ -3,8 +3,6 @@
 No column is cut, and no line is longer than the terminal: its own wrapping would mix up columns.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

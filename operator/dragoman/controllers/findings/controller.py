@@ -4,8 +4,6 @@ Each pass lists the objects again instead of watching them: findings need whole 
 which no other controller keeps, and ten minutes old answers are good enough.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping

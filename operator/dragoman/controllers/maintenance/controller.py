@@ -4,8 +4,6 @@ All state is in the cluster: after a restart the same plans follow from holds, c
 Claims, pods, slices and rules are those that the other controllers store.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Drains devices: plans, writes, and waits for the next change until the devices are idle."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """DeviceMaintenances, and reading and writing what belongs to them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from dragoman.cluster.published import Published, selected

@@ -1,7 +1,5 @@
 """One DeviceMaintenance that is carried out: a drain that goes on until it is stopped."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What a drain sees of the cluster: claims by device, pods that use claims, DeviceTaintRules."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """The one place that writes holds and evicts pods: one request for each action of a plan."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum

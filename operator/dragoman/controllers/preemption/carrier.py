@@ -3,8 +3,6 @@
 It keeps nothing that matters: after the end of the process another one goes on from the objects.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping

@@ -1,7 +1,5 @@
 """The claims of a pod that waits, and how they can come to tolerate its reservation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

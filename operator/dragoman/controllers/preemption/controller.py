@@ -6,8 +6,6 @@ wait reads the cluster again: plans are rare, and a store of every bound pod wou
 the time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

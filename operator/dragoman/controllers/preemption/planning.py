@@ -1,7 +1,5 @@
 """Plans for all pods that wait, from one snapshot, in a thread beside the event loop."""
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping

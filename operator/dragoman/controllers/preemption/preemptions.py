@@ -1,7 +1,5 @@
 """The preemptions of the cluster: begins them within limits, takes them further, cleans up."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace

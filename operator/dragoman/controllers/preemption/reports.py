@@ -1,7 +1,5 @@
 """DevicePreemptions of mode Report: which pods would have to end, and the Event beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final

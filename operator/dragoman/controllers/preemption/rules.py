@@ -1,7 +1,5 @@
 """DeviceTaintRules as preemptions see them: reservations, and what others take out of service."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

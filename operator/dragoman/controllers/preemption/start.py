@@ -1,7 +1,5 @@
 """Runs the preemption controller as the settings say: with an account of its own in mode on."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Which pods wait for devices, and may preempt: nothing is read for any other pod."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Selectors that fail on devices without an attribute, and how to guard them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Holders that end: which users, with which claims, and where a pod fits then."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final

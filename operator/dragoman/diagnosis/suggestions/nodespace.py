@@ -1,7 +1,5 @@
 """Pods whose end makes room on a node: cpu, memory and the number of pods, and their devices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Second searches: whether a pod fits after one change, and what a change is in words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace

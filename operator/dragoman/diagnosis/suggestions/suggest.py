@@ -1,7 +1,5 @@
 """What would let a pod run: one change, else several; only what a second search confirms."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace

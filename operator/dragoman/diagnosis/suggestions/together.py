@@ -1,7 +1,5 @@
 """Changes that let a pod run only together, as the ends of two holders."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ values that fill a request of 3 MiB. Parameters have at most 10 KiB, which is as
 authors need not bound every string and list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 

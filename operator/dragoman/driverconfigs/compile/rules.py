@@ -1,7 +1,5 @@
 """CEL rules of a config: those inside its schema and those beside it, with the variables."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

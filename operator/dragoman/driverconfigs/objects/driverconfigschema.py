@@ -4,8 +4,6 @@ The CRD (`crds/driverconfigschemas.yaml`) keeps malformed objects out of a clust
 `dragoman check` come without it, so the parser checks types itself and fills in the defaults.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

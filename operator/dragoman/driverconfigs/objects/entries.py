@@ -4,8 +4,6 @@ The paths are the same in resource.k8s.io v1, v1beta2 and v1beta1; the versions 
 requests, and `firstAvailable` is at the same place in all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Parses DriverConfigSchemas; every fault becomes a field error, none an exception."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar

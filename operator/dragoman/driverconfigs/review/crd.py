@@ -4,8 +4,6 @@ In a cluster the API server does it. Files come without that, so `dragoman check
 definition: mistyped fields, limits, the CRD's CEL rules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

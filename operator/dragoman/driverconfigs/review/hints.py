@@ -4,8 +4,6 @@ A rule can depend on a variable, such as a feature gate of the driver. Whether t
 it is known in a cluster, whose admin sets the variable, and not to `dragoman check`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final

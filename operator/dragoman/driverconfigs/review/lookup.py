@@ -4,8 +4,6 @@ The look-up is by apiVersion and kind first, then by apiVersion alone, then for 
 neither: many drivers' configs carry no kind, so a look-up by kind alone would miss them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any

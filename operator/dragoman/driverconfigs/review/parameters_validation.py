@@ -4,8 +4,6 @@ The order is the API server's: pruning and defaulting, values, then rules. Rules
 parameters of valid types, because a rule about a value of another type reports nothing useful.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final

@@ -4,8 +4,6 @@ Each driver reads entries in its own way (`spec.entries`). Entries that make pre
 are errors; entries that the driver silently ignores are warnings, because the pod still runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice

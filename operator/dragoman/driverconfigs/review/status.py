@@ -4,8 +4,6 @@ Pure: the time is an argument, and an unchanged condition keeps its transition t
 unchanged status needs no write.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -5,8 +5,6 @@ ratcheted: entries that were stored before and are unchanged pass, so that a sch
 never blocks labels, finalizers or a deletion.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Every check is linear in the length of the text. Formats that the API server doe
 ignored here too; `quantity` is dragoman's own, because driver configs often hold quantities.
 """
 
-from __future__ import annotations
-
 import calendar
 import ipaddress
 import re

@@ -5,8 +5,6 @@ types) in JSON Schema's keywords. Pruning and defaulting come before, CEL rules 
 defaults and rules are left out. `build_validator` prepares what does not depend on values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 

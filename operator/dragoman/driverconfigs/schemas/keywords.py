@@ -6,8 +6,6 @@ RE2, and integers are literal. `jsonschema.build_validator` prepares their value
 validators, patterns are compiled, enums are sets.
 """
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Callable, Iterator, Sized

@@ -3,8 +3,6 @@
 Also the walks over a schema that other modules share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 

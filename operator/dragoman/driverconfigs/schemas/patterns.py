@@ -4,8 +4,6 @@ RE2 matches in linear time. What is left to bound is the time to compile a patte
 which grows with the texts it meets (RE2 caches the states of its automaton).
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import re2

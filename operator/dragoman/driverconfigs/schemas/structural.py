@@ -5,8 +5,6 @@ The rules are those of apiextensions for structural schemas: types are declared 
 apply here: parameters have no ObjectMeta, and unknown formats become warnings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final

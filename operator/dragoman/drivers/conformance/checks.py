@@ -1,7 +1,5 @@
 """The checks: id, level, rule, source; and what a run says of each. Pure."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from collections.abc import Iterable, Mapping

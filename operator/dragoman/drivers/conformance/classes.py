@@ -1,7 +1,5 @@
 """N5: DeviceClasses as a driver ships them, against the devices that it publishes. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Read-only checks of what drivers publish on an existing cluster. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any

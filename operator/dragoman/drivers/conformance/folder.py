@@ -1,7 +1,5 @@
 """Watch a folder by inotify: every file that appears, is written, renamed or deleted, in order."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import select

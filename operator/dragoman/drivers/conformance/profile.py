@@ -1,7 +1,5 @@
 """What a vendor says about a driver: configs that work and fail, and how a device fails. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final

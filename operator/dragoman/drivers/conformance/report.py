@@ -1,7 +1,5 @@
 """Reports as JSON, JUnit, Markdown and as text. Pure."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

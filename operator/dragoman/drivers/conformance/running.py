@@ -1,7 +1,5 @@
 """A run: lanes side by side, each with a node of its own; what each check says, in order."""
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 import threading

@@ -1,7 +1,5 @@
 """One node of the run: its driver, the kubelet and scheduler that are pretended, and observers."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json

@@ -3,8 +3,6 @@
 What the API server refuses by itself is not repeated; see `docs/checks.md` for what it accepts.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The driver that is checked: one process, started from the user's command in namespaces."""
 
-from __future__ import annotations
-
 import functools
 import os
 import shlex

@@ -1,7 +1,5 @@
 """The kubelet's side of the sockets: calls of one driver, each on a connection of its own."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

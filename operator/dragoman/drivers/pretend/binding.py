@@ -1,7 +1,5 @@
 """Binding conditions: the scheduler binds a pod when its devices are ready, and not before."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any

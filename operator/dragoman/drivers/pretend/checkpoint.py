@@ -1,7 +1,5 @@
 """What is prepared, on disk: it survives SIGKILL, and two instances of the driver share it."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """Opaque parameters against the catalog's schema of the driver that is pretended."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 

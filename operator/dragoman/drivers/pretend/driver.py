@@ -4,8 +4,6 @@ with Driver(api, kubelet, cdi, node="node-1", devices=4) as driver:
     driver.faults = Faults(slow=2)
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import logging

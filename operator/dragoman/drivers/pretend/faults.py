@@ -4,8 +4,6 @@
 folder below `plugins`. The conformance kit has one fault for each of its checks (`docs/checks.md`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final

@@ -1,7 +1,5 @@
 """When a driver may pretend under a name: never where the real driver of that name could be."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

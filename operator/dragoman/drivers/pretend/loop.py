@@ -1,7 +1,5 @@
 """A step that is done again and again in a thread, as controllers do, until it is stopped."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable

@@ -4,8 +4,6 @@ The layout in containers is that of k8s.io/dynamic-resource-allocation/api/metad
 files are kept by claim UID: a new claim of the same name gets files of its own.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

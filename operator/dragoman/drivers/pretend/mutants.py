@@ -1,7 +1,5 @@
 """The driver with one fault: each breaks the check that `faults.MUTANTS` names."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

@@ -1,7 +1,5 @@
 """What a driver decides about claims: which devices, how set up, when to refuse. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Keep slices published: a kubelet deletes those of its node when it starts."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The publisher with one fault of `faults.MUTANTS`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Pools of a recorded cluster: from a snapshot, or from ResourceSlice manifests. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

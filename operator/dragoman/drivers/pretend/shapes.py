@@ -1,7 +1,5 @@
 """Shapes of nodes as vendors publish them: `gpu.nvidia.com:8xH100` is eight GPUs. Pure."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence

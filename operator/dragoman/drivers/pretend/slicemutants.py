@@ -1,7 +1,5 @@
 """Slices and CDI documents with one fault. Pure."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -6,8 +6,6 @@ policy names another account, or another version of the API, a driver on one nod
 slices of every other one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Try what a driver's account may write. Every write is a dry run."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from dragoman.drivers.rights.dryruns import (

@@ -4,8 +4,6 @@ In this order: the folder that is given, `KUBEBUILDER_ASSETS`, PATH, the cache b
 `$XDG_CACHE_HOME/dragoman/controlplane/<version>`, and the official release (see `official`).
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

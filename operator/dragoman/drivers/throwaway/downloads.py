@@ -5,8 +5,6 @@ the pinned one in releases.json, which `make release-digests` writes, else the o
 publishes (`official.py`). Anything else is built from source.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -7,8 +7,6 @@ at hand, it verifies the signature of Kubernetes' releases; etcd signs none.
 `DRAGOMAN_MIRROR` replaces the release servers: `<mirror>/dl.k8s.io/release/…`.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -3,8 +3,6 @@
 One etcd may have several API servers, with other API versions or feature gates each.
 """
 
-from __future__ import annotations
-
 import secrets
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """Parses API objects into the facts of an inventory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeVar

@@ -1,7 +1,5 @@
 """Which scheduler decides in a cluster, as far as its objects show it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final

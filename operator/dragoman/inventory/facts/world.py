@@ -1,7 +1,5 @@
 """What the inventory is computed from, parsed once from the objects of a snapshot."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 

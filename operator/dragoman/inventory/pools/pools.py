@@ -4,8 +4,6 @@ Source: KEP-4381 (generation, resourceSliceCount) and KEP-4815 (shared counters)
 allocator reads them: devices of a pool that is not complete and valid do not exist for it.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass

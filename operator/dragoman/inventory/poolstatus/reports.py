@@ -3,8 +3,6 @@
 The numbers are those of `kubectl dra top`: both count one inventory.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from dataclasses import replace

@@ -4,8 +4,6 @@ Differences are deliberate: a device that is both allocated and tainted is subtr
 that the allocator finds invalid says so, and only shareable devices count in the shareable view.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

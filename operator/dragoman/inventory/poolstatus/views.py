@@ -1,7 +1,5 @@
 """The views of a pool in its status: partitions, and shares of devices."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import reduce

@@ -4,8 +4,6 @@ The first line is the header, each other line one object with `apiVersion` and `
 newer dragoman added are kept out of the way: unknown kinds are ignored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final

@@ -4,8 +4,6 @@ Source: KEP-4381, the quota evaluator of ResourceClaims: each claim is charged b
 creation on, whether or not it is allocated.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Rows of `top`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Rows of `top`: the inventory by class, node, namespace and pod."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 

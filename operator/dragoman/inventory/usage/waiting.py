@@ -1,7 +1,5 @@
 """Pods that wait for devices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Source: client-go's tools/clientcmd: the loading rules and the merge in loader.g
 context, cluster and user in client_config.go, the refusals in validation.go.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """The forms of a kubeconfig's fields, so that one with another form is named before it is used."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 

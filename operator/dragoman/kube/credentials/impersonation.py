@@ -1,7 +1,5 @@
 """Whom a user acts for: the headers of impersonation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote

@@ -3,8 +3,6 @@
 Source: client.authentication.k8s.io/v1 and v1beta1, and client-go's plugin/pkg/client/auth/exec.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

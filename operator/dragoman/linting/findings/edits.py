@@ -1,7 +1,5 @@
 """Changes to one document, applied by `fixes` to its text and to its tree."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass

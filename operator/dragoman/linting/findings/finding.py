@@ -1,7 +1,5 @@
 """What a rule reports, and what the check prints."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

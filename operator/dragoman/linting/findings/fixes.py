@@ -1,7 +1,5 @@
 """`--fix`: apply edits to texts in place, and only where the result is what was meant."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field

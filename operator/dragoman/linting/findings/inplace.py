@@ -4,8 +4,6 @@ Each edit becomes one span of the text and what stands there afterwards. No fiel
 fields move as the lines, or parts of lines, that hold them.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from itertools import pairwise

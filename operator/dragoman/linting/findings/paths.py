@@ -1,7 +1,5 @@
 """Paths as the API machinery writes them."""
 
-from __future__ import annotations
-
 from dragoman.driverconfigs import fielderrors
 from dragoman.linting.findings.finding import Steps
 

@@ -5,8 +5,6 @@ them. A walk over the schema settles whether a value fits, which nearly every va
 `jsonschema` says what is wrong with the others.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

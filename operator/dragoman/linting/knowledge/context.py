@@ -1,7 +1,5 @@
 """What rules know beside the object they look at."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -4,8 +4,6 @@ The shipped facts in `data/devices.json` name, for a release of each driver, the
 capacities of each sort of device; `?` marks those that only some of them have.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

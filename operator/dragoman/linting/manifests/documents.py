@@ -4,8 +4,6 @@ Hostile texts end with `UnreadableError`: the size, the values of one document w
 out, and the depth of nesting are bounded.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """JSON files: values after each other, with repeated keys and huge numbers kept visible."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The objects of documents, and the parts of them that rules look at."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

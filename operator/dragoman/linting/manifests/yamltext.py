@@ -4,8 +4,6 @@
 become strings. Unlike kubectl, `1.0` stays different from `1`, and repeated keys are seen.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

@@ -4,8 +4,6 @@ Source of the tolerations: observed on kube-scheduler and the stock eviction con
 docs/check.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 

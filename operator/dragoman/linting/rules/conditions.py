@@ -1,7 +1,5 @@
 """What is wrong with the conditions of selectors: this needs the engine of CEL."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

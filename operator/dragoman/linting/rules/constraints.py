@@ -1,7 +1,5 @@
 """Rules about constraints: attributes that exist, and devices that can share or differ in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 

@@ -4,8 +4,6 @@ Sources: pkg/apis/resource/types.go (AllocationResultsMaxSize), the scheduler's 
 `spec.nodeName`, k8s.io/dynamic-resource-allocation/structured (counters, binding conditions).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """What people meant: advice for mistakes that are often made, beside what is wrong."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

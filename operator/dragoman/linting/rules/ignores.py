@@ -6,8 +6,6 @@ A comment counts for its own line and the line below; an annotation counts for i
 rules stand with commas between them. Without a reason nothing is ignored.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

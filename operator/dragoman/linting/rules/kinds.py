@@ -4,8 +4,6 @@ An API server answers `no matches for kind`; until it is asked, such a manifest 
 custom resource and would pass every other rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The rules that look at one served object at a time, in the order of their findings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Final
 

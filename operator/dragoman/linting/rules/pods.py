@@ -1,7 +1,5 @@
 """Rules about pods, and what makes pods, together with the claims that they name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Rules about selectors: do they compile, can they fail, can they ever be true."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dragoman.linting.findings.finding import Problem

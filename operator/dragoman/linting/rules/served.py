@@ -3,8 +3,6 @@
 Without `--kubernetes` a manifest is checked for the newest version, and may go to an older one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The rules with their stable ids and ordinary severities."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -4,8 +4,6 @@ Sources: KEP-3063 (classic DRA, withdrawn in 1.32), KEP-4381 (structured paramet
 1.31, v1beta1 in 1.32, v1beta2 in 1.33, v1 in 1.34), the served OpenAPI of the pinned versions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 

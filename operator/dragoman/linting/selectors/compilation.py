@@ -1,7 +1,5 @@
 """Selectors compiled as the API server does, once for each expression."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

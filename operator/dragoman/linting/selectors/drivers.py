@@ -1,7 +1,5 @@
 """The drivers that selectors name."""
 
-from __future__ import annotations
-
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.selectors.compilation import compiled
 from dragoman.linting.selectors.implications import implications

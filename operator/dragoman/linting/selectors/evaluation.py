@@ -1,7 +1,5 @@
 """Selectors on the devices of given slices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

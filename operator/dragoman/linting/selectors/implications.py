@@ -1,7 +1,5 @@
 """What selectors that are true say about a device."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Reads of attributes and capacities in selectors; unguarded ones fail without the attribute."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

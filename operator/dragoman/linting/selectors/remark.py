@@ -1,7 +1,5 @@
 """What is wrong with a selector, before it is known where the selector stands."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

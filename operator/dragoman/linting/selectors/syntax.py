@@ -1,7 +1,5 @@
 """Attributes and capacities of `device` in the syntax of a selector, and proofs that they exist."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

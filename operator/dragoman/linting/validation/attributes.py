@@ -1,7 +1,5 @@
 """Attributes of devices, beyond their schema."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

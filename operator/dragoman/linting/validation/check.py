@@ -1,7 +1,5 @@
 """`dra/invalid`: everything beyond the schema that makes the API server refuse an object."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Claims, templates and classes, beyond their schema."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, Final

@@ -4,8 +4,6 @@ Source: k8s.io/kubernetes v1.34.4, pkg/apis/resource/validation. Later versions 
 slice of their own (KEP-4815) and check no reference.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from dragoman.linting.manifests.manifestobjects import mapping, sequence, text

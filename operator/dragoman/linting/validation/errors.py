@@ -1,7 +1,5 @@
 """Field errors in the words of k8s.io/apimachinery/pkg/util/validation/field."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final

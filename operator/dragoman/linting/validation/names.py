@@ -1,7 +1,5 @@
 """Names, labels and other formats (k8s.io/apimachinery/pkg/util/validation)."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Node selectors of slices (ValidateNodeSelector)."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """What pods say about claims and extended resources, beyond the schema; no more of a pod."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

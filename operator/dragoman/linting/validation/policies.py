@@ -1,7 +1,5 @@
 """Capacities of devices and their request policies, beyond their schema."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Amounts of quantities, exactly, without the CEL engine."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """ResourceSlices and DeviceTaintRules, beyond their schema."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 

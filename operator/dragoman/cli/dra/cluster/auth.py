@@ -1,7 +1,5 @@
 """`kubectl dra auth`: which rights the other commands need, and who has them not."""
 
-from __future__ import annotations
-
 import sys
 from typing import Final
 

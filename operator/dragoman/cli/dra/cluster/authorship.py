@@ -1,7 +1,5 @@
 """Who the API server takes the user of a command for."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from dragoman.kube.client import Client

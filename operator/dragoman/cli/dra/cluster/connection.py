@@ -1,7 +1,5 @@
 """The connection of users' commands: kubeconfig, context and impersonation as kubectl has them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager

@@ -1,7 +1,5 @@
 """Objects by their labels and fields, selected by the API server."""
 
-from __future__ import annotations
-
 from dragoman.cli.dra.cluster.selection import ENDED, ObjectSelection
 from dragoman.kube.client import Client, items
 from dragoman.kube.discovery import DRA_GROUP, DRA_VERSIONS, OPTIONAL_VERSIONS, find_resource

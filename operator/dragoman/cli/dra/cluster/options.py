@@ -1,7 +1,5 @@
 """The options about clusters, namespaces and output that commands share."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import wraps

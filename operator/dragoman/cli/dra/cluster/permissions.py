@@ -1,7 +1,5 @@
 """Which rights the commands need, which of them a user lacks, and a ClusterRole with them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Rights beyond those to list, checked before the first write of a command, or by `auth`."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass

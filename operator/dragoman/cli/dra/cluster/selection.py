@@ -1,7 +1,5 @@
 """Which objects -l and --field-selector mean."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """`kubectl dra snapshot`: the objects behind every answer, in one file."""
 
-from __future__ import annotations
-
 import sys
 from typing import Final
 

@@ -1,7 +1,5 @@
 """`kubectl dra version`: of this program, and of the cluster."""
 
-from __future__ import annotations
-
 import sys
 from typing import Final
 

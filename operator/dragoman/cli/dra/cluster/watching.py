@@ -1,7 +1,5 @@
 """--watch: the same answer again and again, until it is interrupted."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import time

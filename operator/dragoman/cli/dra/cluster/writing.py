@@ -1,7 +1,5 @@
 """Writes the file of `kubectl dra snapshot`."""
 
-from __future__ import annotations
-
 import click
 
 from dragoman import __version__

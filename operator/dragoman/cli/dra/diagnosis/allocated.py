@@ -1,7 +1,5 @@
 """What `explain` says about a pod that has its devices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from dragoman.cli.dra.diagnosis.report import DiagnosisView, report

@@ -1,7 +1,5 @@
 """`explain --devices`: a line for each device of each node, and for what keeps a node away."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

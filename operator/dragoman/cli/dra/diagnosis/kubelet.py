@@ -1,7 +1,5 @@
 """What the kubelet said last about a pod that it has not started."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

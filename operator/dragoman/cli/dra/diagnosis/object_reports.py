@@ -1,7 +1,5 @@
 """What `explain` says about DeviceClasses, nodes and devices."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """What `explain` says about pods, claims and templates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 

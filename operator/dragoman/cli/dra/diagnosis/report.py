@@ -1,7 +1,5 @@
 """Explanations as reports: for people in blocks, for programs as a document."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Table and document of `simulate`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

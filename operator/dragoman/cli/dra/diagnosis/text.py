@@ -1,7 +1,5 @@
 """What `explain` says about a pod that waits, line by line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """`kubectl dra adopt`: make the pod that uses a generated claim its owner."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import click

@@ -1,7 +1,5 @@
 """`kubectl dra doctor --only DriverRights`: which drivers are tried, and as whom."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any

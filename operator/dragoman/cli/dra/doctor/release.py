@@ -1,7 +1,5 @@
 """`kubectl dra release`: free the devices of one claim that no pod uses."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import click

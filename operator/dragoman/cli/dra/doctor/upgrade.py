@@ -1,7 +1,5 @@
 """`kubectl dra doctor --target`: what is asked for in old versions, and which gates flags set."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """The devices that a command line means, in the cluster as it was read."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`kubectl dra drain`: take devices out of service, and evict the pods that use them."""
 
-from __future__ import annotations
-
 import sys
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What `hold` and `drain` do after the question: write, wait, and say in words what is left."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import time

@@ -1,7 +1,5 @@
 """`kubectl dra hold`: keep new claims away from devices, and leave pods alone."""
 
-from __future__ import annotations
-
 import sys
 from typing import Final
 

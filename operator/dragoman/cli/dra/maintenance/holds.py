@@ -1,7 +1,5 @@
 """`kubectl dra holds`: which devices are out of service, since when, by whom and why."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import click

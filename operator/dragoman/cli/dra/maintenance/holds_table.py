@@ -1,7 +1,5 @@
 """What `kubectl dra holds` reads, and its report."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from dragoman.cli.dra import notes

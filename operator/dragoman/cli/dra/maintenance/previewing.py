@@ -1,7 +1,5 @@
 """What `hold`, `drain` and `taint` would do, with counts and names, before they do it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Durations and rates as options: `90s`, `10m`, `1h30m`; `10/m`."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

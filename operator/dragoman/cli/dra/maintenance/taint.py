@@ -1,7 +1,5 @@
 """`kubectl dra taint`: taint devices by a DeviceTaintRule."""
 
-from __future__ import annotations
-
 import sys
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Creates the DeviceTaintRules of `kubectl dra taint`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The words of `hold` and `drain` while they run and when they end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

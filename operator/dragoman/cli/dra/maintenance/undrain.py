@@ -1,7 +1,5 @@
 """`kubectl dra undrain`: put devices back in service."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import click

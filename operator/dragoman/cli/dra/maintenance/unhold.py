@@ -1,7 +1,5 @@
 """`kubectl dra unhold`: put devices back in service."""
 
-from __future__ import annotations
-
 import click
 
 from dragoman.cli.dra.cluster.options import connected, output_option

@@ -1,7 +1,5 @@
 """`kubectl dra untaint`: remove taints that `kubectl dra taint` set."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 

@@ -1,7 +1,5 @@
 """`kubectl dra defrag`: the fewest moves that make room for a pod."""
 
-from __future__ import annotations
-
 import sys
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Table and document of `defrag`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Reads a cluster and a pod for `kubectl dra defrag`, and plans the moves."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The plan of preemption that an explanation names, where one exists."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 from dragoman.allocation import Cluster, TooExpensiveError

@@ -1,7 +1,5 @@
 """`kubectl dra preempt`: ends pods of lower priority so that a pod gets its devices."""
 
-from __future__ import annotations
-
 import sys
 from typing import Final
 

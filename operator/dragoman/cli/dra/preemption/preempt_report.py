@@ -1,7 +1,5 @@
 """Table and document of the plan of `preempt`."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final

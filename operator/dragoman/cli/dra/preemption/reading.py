@@ -1,7 +1,5 @@
 """What plans of preemption need of a cluster or a snapshot; without it no answer is given."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from dragoman.cli.dra.missing import elsewhere

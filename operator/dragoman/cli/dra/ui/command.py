@@ -1,7 +1,5 @@
 """`kubectl dra ui`: the page in a browser, following the cluster."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import sys

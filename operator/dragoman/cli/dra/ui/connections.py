@@ -1,7 +1,5 @@
 """How many connections the page's server keeps, and for how long without a request."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable

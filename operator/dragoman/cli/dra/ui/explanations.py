@@ -1,7 +1,5 @@
 """Explanations of pods that wait, as many as a bounded time allows."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """Writes the page of `top --html` to a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

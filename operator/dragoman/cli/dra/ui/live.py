@@ -1,7 +1,5 @@
 """The cluster as the page shows it: read again after each change while a browser follows."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc

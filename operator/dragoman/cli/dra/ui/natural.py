@@ -1,7 +1,5 @@
 """The order in which people count: node-2 before node-10."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

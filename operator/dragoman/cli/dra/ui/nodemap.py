@@ -1,7 +1,5 @@
 """The map of the page: nodes with their devices, and what the panel shows about each."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

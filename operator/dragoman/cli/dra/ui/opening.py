@@ -1,7 +1,5 @@
 """Opens the page in a browser without telling its address to other users of the machine."""
 
-from __future__ import annotations
-
 import tempfile
 import webbrowser
 from html import escape

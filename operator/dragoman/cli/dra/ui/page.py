@@ -1,7 +1,5 @@
 """What the page shows, computed from an inventory; the numbers are those of `top` and `who`."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

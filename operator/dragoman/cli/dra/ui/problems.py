@@ -1,7 +1,5 @@
 """What is wrong in the cluster, as the page lists it first: the findings of `doctor`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Why a pod waits, in one line of the page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

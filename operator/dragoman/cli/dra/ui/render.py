@@ -1,7 +1,5 @@
 """HTML of the page: one document without any address in it, and the parts that change."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

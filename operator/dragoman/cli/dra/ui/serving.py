@@ -1,7 +1,5 @@
 """Serves the page of `kubectl dra ui`, which follows the cluster or shows a snapshot."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from collections.abc import AsyncIterator

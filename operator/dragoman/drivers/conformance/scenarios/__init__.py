@@ -3,8 +3,6 @@
 Those of one lane run one after the other on one node; lanes run side by side.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module

@@ -1,7 +1,5 @@
 """C: documents of the Container Device Interface."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """I: repeated and simultaneous calls."""
 
-from __future__ import annotations
-
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor

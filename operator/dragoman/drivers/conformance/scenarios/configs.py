@@ -1,7 +1,5 @@
 """P10, P11, P14, U7: opaque configs, which need the vendor's profile."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Iterator

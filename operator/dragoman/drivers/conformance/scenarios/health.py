@@ -1,7 +1,5 @@
 """H: the health service."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """V and M: versions of interfaces, probes, metrics, logs, times."""
 
-from __future__ import annotations
-
 import re
 import statistics
 import time

@@ -1,7 +1,5 @@
 """P: what NodePrepareResources answers."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time

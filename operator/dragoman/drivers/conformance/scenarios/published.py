@@ -1,7 +1,5 @@
 """S and N: rules about what is published, applied to the slices that are there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any

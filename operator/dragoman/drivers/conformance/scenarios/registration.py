@@ -1,7 +1,5 @@
 """R: registration, instances side by side."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """K: restarts, checkpoints, an API server that is away."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import threading

@@ -1,7 +1,5 @@
 """X: rights at the API server, and safety on the node."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A: admin access, shares, status of devices."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time

@@ -1,7 +1,5 @@
 """S: how slices change."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json

@@ -1,7 +1,5 @@
 """U: what NodeUnprepareResources leaves."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from dragoman.drivers.conformance.checks import need

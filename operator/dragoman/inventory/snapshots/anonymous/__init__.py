@@ -4,8 +4,6 @@ Names, labels, taints and tolerations become tokens: equal ones stay equal, and 
 do, so that answers differ in names alone. What drivers publish stays, because selectors compare it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from dragoman.inventory.snapshots.anonymous.fields import FIELDS

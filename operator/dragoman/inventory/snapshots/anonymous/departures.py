@@ -1,7 +1,5 @@
 """The record of pods that left the API, in an annotation of their claim, without names."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """The fields of a snapshot without names, and how each is treated; all others are left out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

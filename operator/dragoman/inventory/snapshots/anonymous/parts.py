@@ -1,7 +1,5 @@
 """Fields that several kinds of a snapshot without names have."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

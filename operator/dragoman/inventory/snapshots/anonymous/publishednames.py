@@ -1,7 +1,5 @@
 """What a snapshot without names keeps of drivers: published facts that selectors compare with."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping

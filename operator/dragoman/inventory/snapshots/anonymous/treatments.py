@@ -4,8 +4,6 @@ A treatment takes the names and a value. Integers and booleans are no names; a v
 than its field has becomes an empty one of that type, and so stays malformed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Words that are of Kubernetes and of the toolkit, and so stay in a snapshot without names."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 
