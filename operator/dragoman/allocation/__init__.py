@@ -19,164 +19,111 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dragoman.allocation.allocator import BUDGET, Outcome, allocate, fits
-    from dragoman.allocation.cluster import Cluster, UnknownNodeError
-    from dragoman.allocation.codes import Code, Reason
-    from dragoman.allocation.extendedresources import (
-        ContainerRequest,
-        ExtendedResources,
-        class_of,
-        extended_resources,
-    )
-    from dragoman.allocation.features import (
-        Features,
-        Profile,
-        UnknownGateError,
-        Variant,
-        profile,
-        profile_of,
-    )
-    from dragoman.allocation.pools.nodeselector import NodeSelectorError
-    from dragoman.allocation.pools.pool import Pool
-    from dragoman.allocation.pools.usage import Holder
-    from dragoman.allocation.reasons.explaining import explain
-    from dragoman.allocation.results import (
-        Allocation,
-        BudgetExceeded,
-        ConfigResult,
-        DeviceResult,
-        DoesNotFit,
-        FatalError,
-        NodeError,
-    )
-    from dragoman.allocation.search.allocated import Allocated
-    from dragoman.allocation.timebudget import StoppedError, TimeBudget, TooExpensiveError
-    from dragoman.model.amounts import Amount
-    from dragoman.model.claim import Claim
-    from dragoman.model.claimcontent import parse_claim
-    from dragoman.model.device import Content, Device
-    from dragoman.model.deviceclass import DeviceClass, parse_class
-    from dragoman.model.deviceid import DeviceID, PoolID
-    from dragoman.model.fields import MalformedObjectError
-    from dragoman.model.nodes import Node, parse_node
-    from dragoman.model.requests import ClaimSpec
-    from dragoman.model.slice import Slice, parse_slice
-    from dragoman.model.taints import DeviceTaintRule, Taint, parse_taint_rule
+    from dragoman.allocation.allocator import BUDGET as BUDGET
+    from dragoman.allocation.allocator import Outcome as Outcome
+    from dragoman.allocation.allocator import allocate as allocate
+    from dragoman.allocation.allocator import fits as fits
+    from dragoman.allocation.cluster import Cluster as Cluster
+    from dragoman.allocation.cluster import UnknownNodeError as UnknownNodeError
+    from dragoman.allocation.codes import Code as Code
+    from dragoman.allocation.codes import Reason as Reason
+    from dragoman.allocation.extendedresources import ContainerRequest as ContainerRequest
+    from dragoman.allocation.extendedresources import ExtendedResources as ExtendedResources
+    from dragoman.allocation.extendedresources import class_of as class_of
+    from dragoman.allocation.extendedresources import extended_resources as extended_resources
+    from dragoman.allocation.features import Features as Features
+    from dragoman.allocation.features import Profile as Profile
+    from dragoman.allocation.features import UnknownGateError as UnknownGateError
+    from dragoman.allocation.features import Variant as Variant
+    from dragoman.allocation.features import profile as profile
+    from dragoman.allocation.features import profile_of as profile_of
+    from dragoman.allocation.pools.nodeselector import NodeSelectorError as NodeSelectorError
+    from dragoman.allocation.pools.pool import Pool as Pool
+    from dragoman.allocation.pools.usage import Holder as Holder
+    from dragoman.allocation.reasons.explaining import explain as explain
+    from dragoman.allocation.results import Allocation as Allocation
+    from dragoman.allocation.results import BudgetExceeded as BudgetExceeded
+    from dragoman.allocation.results import ConfigResult as ConfigResult
+    from dragoman.allocation.results import DeviceResult as DeviceResult
+    from dragoman.allocation.results import DoesNotFit as DoesNotFit
+    from dragoman.allocation.results import FatalError as FatalError
+    from dragoman.allocation.results import NodeError as NodeError
+    from dragoman.allocation.search.allocated import Allocated as Allocated
+    from dragoman.allocation.timebudget import StoppedError as StoppedError
+    from dragoman.allocation.timebudget import TimeBudget as TimeBudget
+    from dragoman.allocation.timebudget import TooExpensiveError as TooExpensiveError
+    from dragoman.model.amounts import Amount as Amount
+    from dragoman.model.claim import Claim as Claim
+    from dragoman.model.claimcontent import parse_claim as parse_claim
+    from dragoman.model.device import Content as Content
+    from dragoman.model.device import Device as Device
+    from dragoman.model.deviceclass import DeviceClass as DeviceClass
+    from dragoman.model.deviceclass import parse_class as parse_class
+    from dragoman.model.deviceid import DeviceID as DeviceID
+    from dragoman.model.deviceid import PoolID as PoolID
+    from dragoman.model.fields import MalformedObjectError as MalformedObjectError
+    from dragoman.model.nodes import Node as Node
+    from dragoman.model.nodes import parse_node as parse_node
+    from dragoman.model.requests import ClaimSpec as ClaimSpec
+    from dragoman.model.slice import Slice as Slice
+    from dragoman.model.slice import parse_slice as parse_slice
+    from dragoman.model.taints import DeviceTaintRule as DeviceTaintRule
+    from dragoman.model.taints import Taint as Taint
+    from dragoman.model.taints import parse_taint_rule as parse_taint_rule
 
-_LATE = {
-    "Allocated": "allocation.search.allocated",
-    "Allocation": "allocation.results",
-    "Amount": "model.amounts",
-    "BUDGET": "allocation.allocator",
-    "BudgetExceeded": "allocation.results",
-    "Claim": "model.claim",
-    "ClaimSpec": "model.requests",
-    "Cluster": "allocation.cluster",
-    "Code": "allocation.codes",
-    "ConfigResult": "allocation.results",
-    "ContainerRequest": "allocation.extendedresources",
-    "Content": "model.device",
-    "Device": "model.device",
-    "DeviceClass": "model.deviceclass",
-    "DeviceID": "model.deviceid",
-    "DeviceResult": "allocation.results",
-    "DeviceTaintRule": "model.taints",
-    "DoesNotFit": "allocation.results",
-    "ExtendedResources": "allocation.extendedresources",
-    "FatalError": "allocation.results",
-    "Features": "allocation.features",
-    "Holder": "allocation.pools.usage",
-    "MalformedObjectError": "model.fields",
-    "Node": "model.nodes",
-    "NodeError": "allocation.results",
-    "NodeSelectorError": "allocation.pools.nodeselector",
-    "Outcome": "allocation.allocator",
-    "Pool": "allocation.pools.pool",
-    "PoolID": "model.deviceid",
-    "Profile": "allocation.features",
-    "Reason": "allocation.codes",
-    "Slice": "model.slice",
-    "StoppedError": "allocation.timebudget",
-    "Taint": "model.taints",
-    "TimeBudget": "allocation.timebudget",
-    "TooExpensiveError": "allocation.timebudget",
-    "UnknownGateError": "allocation.features",
-    "UnknownNodeError": "allocation.cluster",
-    "Variant": "allocation.features",
-    "allocate": "allocation.allocator",
-    "class_of": "allocation.extendedresources",
-    "explain": "allocation.reasons.explaining",
-    "extended_resources": "allocation.extendedresources",
-    "fits": "allocation.allocator",
-    "parse_claim": "model.claimcontent",
-    "parse_class": "model.deviceclass",
-    "parse_node": "model.nodes",
-    "parse_slice": "model.slice",
-    "parse_taint_rule": "model.taints",
-    "profile": "allocation.features",
-    "profile_of": "allocation.features",
+_MODULES = {
+    "allocation.allocator": ("BUDGET", "Outcome", "allocate", "fits"),
+    "allocation.cluster": ("Cluster", "UnknownNodeError"),
+    "allocation.codes": ("Code", "Reason"),
+    "allocation.extendedresources": (
+        "ContainerRequest",
+        "ExtendedResources",
+        "class_of",
+        "extended_resources",
+    ),
+    "allocation.features": (
+        "Features",
+        "Profile",
+        "UnknownGateError",
+        "Variant",
+        "profile",
+        "profile_of",
+    ),
+    "allocation.pools.nodeselector": ("NodeSelectorError",),
+    "allocation.pools.pool": ("Pool",),
+    "allocation.pools.usage": ("Holder",),
+    "allocation.reasons.explaining": ("explain",),
+    "allocation.results": (
+        "Allocation",
+        "BudgetExceeded",
+        "ConfigResult",
+        "DeviceResult",
+        "DoesNotFit",
+        "FatalError",
+        "NodeError",
+    ),
+    "allocation.search.allocated": ("Allocated",),
+    "allocation.timebudget": ("StoppedError", "TimeBudget", "TooExpensiveError"),
+    "model.amounts": ("Amount",),
+    "model.claim": ("Claim",),
+    "model.claimcontent": ("parse_claim",),
+    "model.device": ("Content", "Device"),
+    "model.deviceclass": ("DeviceClass", "parse_class"),
+    "model.deviceid": ("DeviceID", "PoolID"),
+    "model.fields": ("MalformedObjectError",),
+    "model.nodes": ("Node", "parse_node"),
+    "model.requests": ("ClaimSpec",),
+    "model.slice": ("Slice", "parse_slice"),
+    "model.taints": ("DeviceTaintRule", "Taint", "parse_taint_rule"),
 }
-"""The module of each name, loaded on first use: commands that search nothing start without most."""
-
-__all__ = [
-    "BUDGET",
-    "Allocated",
-    "Allocation",
-    "Amount",
-    "BudgetExceeded",
-    "Claim",
-    "ClaimSpec",
-    "Cluster",
-    "Code",
-    "ConfigResult",
-    "ContainerRequest",
-    "Content",
-    "Device",
-    "DeviceClass",
-    "DeviceID",
-    "DeviceResult",
-    "DeviceTaintRule",
-    "DoesNotFit",
-    "ExtendedResources",
-    "FatalError",
-    "Features",
-    "Holder",
-    "MalformedObjectError",
-    "Node",
-    "NodeError",
-    "NodeSelectorError",
-    "Outcome",
-    "Pool",
-    "PoolID",
-    "Profile",
-    "Reason",
-    "Slice",
-    "StoppedError",
-    "Taint",
-    "TimeBudget",
-    "TooExpensiveError",
-    "UnknownGateError",
-    "UnknownNodeError",
-    "Variant",
-    "allocate",
-    "class_of",
-    "explain",
-    "extended_resources",
-    "fits",
-    "parse_claim",
-    "parse_class",
-    "parse_node",
-    "parse_slice",
-    "parse_taint_rule",
-    "profile",
-    "profile_of",
-]
+"""What each module defines: loaded on first use, because many commands search nothing."""
 
 
 def __getattr__(name: str) -> Any:
     """Load a module on first use of what it defines."""
-    if name not in _LATE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"dragoman.{_LATE[name]}"), name)
-    globals()[name] = found
-    return found
+    for module, names in _MODULES.items():
+        if name in names:
+            found = getattr(import_module(f"dragoman.{module}"), name)
+            globals()[name] = found
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
