@@ -5,7 +5,7 @@ from pathlib import Path
 
 from prometheus_client import Metric
 
-from dragoman.claims import ClaimReason
+from dragoman.claims.reasons import ClaimReason
 from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.claims.events import EVENT_REASONS

@@ -15,7 +15,7 @@ from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.poolreports.controller import PoolReports
 from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.inventory.poolstatus.status import PoolFacts, pool_statuses
-from dragoman.model import Claim
+from dragoman.model.claim import Claim
 from tests.support.clusters import cluster_of
 
 SLICES = int(os.environ.get("SLICES", "1000"))

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from dragoman.inventory.poolstatus.status import PoolFacts, pool_statuses
-from dragoman.model import Claim
+from dragoman.model.claim import Claim
 from dragoman.model.slice import parse_slice
 from dragoman.model.taints import parse_taint_rule
 

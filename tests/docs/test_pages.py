@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from dragoman.claims import ClaimReason
+from dragoman.claims.reasons import ClaimReason
 from tests.bench.claims.record import Record
 from tests.docs.pages import ROOT, Block, blocks, pages
 

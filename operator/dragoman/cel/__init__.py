@@ -12,38 +12,22 @@ clock, has no effects, and bounds time and memory of every expression.
     ruleset.validate({"replicas": 3})
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from dragoman.cel.budget import StepBudget
-from dragoman.cel.errors import (
-    CompileError,
-    CostLimitExceeded,
-    EvaluationError,
-    FieldError,
-    FieldErrorType,
-    Issue,
-    StepBudgetExceeded,
-)
+from dragoman.cel.budget import StepBudget as StepBudget
+from dragoman.cel.errors import CompileError as CompileError
+from dragoman.cel.errors import CostLimitExceeded as CostLimitExceeded
+from dragoman.cel.errors import EvaluationError as EvaluationError
+from dragoman.cel.errors import FieldError as FieldError
+from dragoman.cel.errors import FieldErrorType as FieldErrorType
+from dragoman.cel.errors import Issue as Issue
+from dragoman.cel.errors import StepBudgetExceeded as StepBudgetExceeded
 
 if TYPE_CHECKING:
-    from dragoman.cel import rules, selectors
-
-__all__ = [
-    "CompileError",
-    "CostLimitExceeded",
-    "EvaluationError",
-    "FieldError",
-    "FieldErrorType",
-    "Issue",
-    "StepBudget",
-    "StepBudgetExceeded",
-    "rules",
-    "selectors",
-]
+    from dragoman.cel import rules as rules
+    from dragoman.cel import selectors as selectors
 
 
 def __getattr__(name: str) -> ModuleType:

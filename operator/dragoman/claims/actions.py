@@ -5,12 +5,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dragoman.claims.reasons import ClaimReason
-from dragoman.model import Claim, Consumer, Metadata, Owner, Template
 from dragoman.model.claim import (
     DELETE_PROTECTION,
     LEFT_CONSUMERS_ANNOTATION,
     POD_CLAIM_ANNOTATION,
+    Claim,
+    Consumer,
 )
+from dragoman.model.metadata import Metadata, Owner
+from dragoman.model.template import Template
 
 
 @dataclass(frozen=True, slots=True)

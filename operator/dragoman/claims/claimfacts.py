@@ -7,7 +7,11 @@ from typing import Literal, NamedTuple
 from dragoman.claims.actions import Action
 from dragoman.claims.reasons import ClaimReason
 from dragoman.claims.saferelease import Left, SafeRelease
-from dragoman.model import Claim, NodeHealth, Pod, PodGroup, Template
+from dragoman.model.claim import Claim
+from dragoman.model.nodehealth import NodeHealth
+from dragoman.model.pod import Pod
+from dragoman.model.podgroup import PodGroup
+from dragoman.model.template import Template
 
 
 class LiveRead(NamedTuple):

@@ -7,7 +7,8 @@ from dragoman.claims.actions import Action, PublishClaims
 from dragoman.claims.claimfacts import ClaimPlan, HolderFacts
 from dragoman.claims.policies import POLICIES, SETTLED, Decision
 from dragoman.claims.reasons import ClaimReason
-from dragoman.model import ClaimEntry, Pod
+from dragoman.model.holder import ClaimEntry
+from dragoman.model.pod import Pod
 
 
 def plan_pod(facts: HolderFacts) -> ClaimPlan:

@@ -16,7 +16,9 @@ from dragoman.claims.reservation import (
     update_reserved_for,
     waits,
 )
-from dragoman.model import Claim, Owner, Pod
+from dragoman.model.claim import Claim
+from dragoman.model.metadata import Owner
+from dragoman.model.pod import Pod
 
 OWNER_GRACE = 10.0
 """Seconds that the garbage collector has for claims of deleted pods."""

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from dragoman.claims.naming import claim_name
-from dragoman.model import Claim
+from dragoman.model.claim import Claim
 
 SEVERAL = 3
 """Overdue claims that dragoman must have created before `auto` takes over."""

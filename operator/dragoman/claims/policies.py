@@ -11,7 +11,11 @@ from dragoman.claims.actions import CreateClaim
 from dragoman.claims.claimfacts import HolderFacts, LiveRead, Pending
 from dragoman.claims.naming import claim_name
 from dragoman.claims.reasons import ClaimReason
-from dragoman.model import Claim, ClaimEntry, ClaimHolder, Pod, PodGroup, Template
+from dragoman.model.claim import Claim
+from dragoman.model.holder import ClaimEntry, ClaimHolder
+from dragoman.model.pod import Pod
+from dragoman.model.podgroup import PodGroup
+from dragoman.model.template import Template
 
 NAME_ATTEMPTS = 32
 """How many names are tried for one claim. Each is taken by chance once in 14 million."""

@@ -10,9 +10,11 @@ from dragoman.claims.actions import RecordDepartures, UpdateReservedFor
 from dragoman.claims.claimfacts import ClaimFacts, ClaimPlan, Found, LiveRead, Pending
 from dragoman.claims.reasons import ClaimReason
 from dragoman.claims.saferelease import Left, ReadNode, SafeRelease, may_run
-from dragoman.model import Claim, Consumer, NodeHealth, Pod, PodGroup
-from dragoman.model.claim import RESERVED_FOR_LIMIT
+from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim, Consumer
 from dragoman.model.departure import record, recorded
+from dragoman.model.nodehealth import NodeHealth
+from dragoman.model.pod import Pod
+from dragoman.model.podgroup import PodGroup
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from dragoman.claims.heartbeat import Alive
-from dragoman.model import Claim, Consumer, NodeHealth
+from dragoman.model.claim import Claim, Consumer
 from dragoman.model.departure import Departure, epoch, recorded, timestamp
+from dragoman.model.nodehealth import NodeHealth
 from dragoman.model.pod import DEFAULT_GRACE
 
 MARGIN = 90.0

@@ -12,16 +12,13 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.recent import Recent
 from dragoman.kube.resources import NODES, PODS
 from dragoman.logs import logger
-from dragoman.model import (
-    Claim,
-    Document,
-    MalformedObjectError,
-    NodeHealth,
-    Pod,
-    PodGroup,
-    Template,
-)
+from dragoman.model.claim import Claim
+from dragoman.model.fields import Document, MalformedObjectError
 from dragoman.model.metadata import Metadata
+from dragoman.model.nodehealth import NodeHealth
+from dragoman.model.pod import Pod
+from dragoman.model.podgroup import PodGroup
+from dragoman.model.template import Template
 
 _CLAIM_MARKS = (b'"resourceClaims":[', b'"extendedResourceClaimStatus":')
 _REFUSED_MARK = b'"Unschedulable"'

@@ -4,7 +4,11 @@ import time
 from collections.abc import Callable, Iterator
 
 from dragoman.kube.store import DeletedUIDs, OwnWrites, Store
-from dragoman.model import Claim, ClaimHolder, Pod, PodGroup, Template
+from dragoman.model.claim import Claim
+from dragoman.model.holder import ClaimHolder
+from dragoman.model.pod import Pod
+from dragoman.model.podgroup import PodGroup
+from dragoman.model.template import Template
 
 LONG_AGO = float("-inf")
 

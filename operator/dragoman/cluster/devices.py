@@ -14,8 +14,9 @@ from dragoman.kube.discovery import DRA_GROUP, wait_optional
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import Resource
 from dragoman.logs import logger
-from dragoman.model import Document, Metadata
 from dragoman.model.deviceclass import parse_class
+from dragoman.model.fields import Document
+from dragoman.model.metadata import Metadata
 
 Value = TypeVar("Value")
 

@@ -7,32 +7,3 @@ it is known to be at fault, docs/evictions.md says what is done here instead.
     for eviction in plan_evictions(facts, now):
         print(eviction.pod.metadata.name, *eviction.due.reasons)
 """
-
-from dragoman.evictions.claims import claim_due
-from dragoman.evictions.conditions import ConditionPlan, EvictionCounts, plan_rule_status
-from dragoman.evictions.evictionfacts import Due, EvictionFacts, EvictionReason
-from dragoman.evictions.planner import Eviction, plan_evictions
-from dragoman.evictions.pods import is_exempt, pod_due, used_claims
-from dragoman.evictions.pools import Pools
-from dragoman.evictions.preview import EvictionPreview, preview
-from dragoman.evictions.rules import ActiveRules, evicts
-
-__all__ = [
-    "ActiveRules",
-    "ConditionPlan",
-    "Due",
-    "Eviction",
-    "EvictionCounts",
-    "EvictionFacts",
-    "EvictionPreview",
-    "EvictionReason",
-    "Pools",
-    "claim_due",
-    "evicts",
-    "is_exempt",
-    "plan_evictions",
-    "plan_rule_status",
-    "pod_due",
-    "preview",
-    "used_claims",
-]

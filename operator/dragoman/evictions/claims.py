@@ -6,7 +6,8 @@ from typing import Final
 from dragoman.evictions.evictionfacts import Due, EvictionReason
 from dragoman.evictions.pools import Pools
 from dragoman.evictions.rules import NO_EXECUTE, ActiveRules, DeviceKey
-from dragoman.model import AllocatedDevice, Claim
+from dragoman.model.allocated import AllocatedDevice
+from dragoman.model.claim import Claim
 from dragoman.model.taints import Taint
 from dragoman.model.timestamps import unix
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from dragoman.model import Claim, Metadata, Pod
+from dragoman.model.claim import Claim
+from dragoman.model.metadata import Metadata
+from dragoman.model.pod import Pod
 
 if TYPE_CHECKING:
     from dragoman.evictions.pools import Pools

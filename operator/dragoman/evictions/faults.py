@@ -12,7 +12,8 @@ from dragoman.evictions.claims import device_taints
 from dragoman.evictions.evictionfacts import Due
 from dragoman.evictions.pools import Pools
 from dragoman.evictions.rules import NO_EXECUTE, ActiveRules
-from dragoman.model import Claim, Pod
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod
 from dragoman.model.timestamps import unix
 
 MOST_SECONDS: Final = 2**63 // 10**9

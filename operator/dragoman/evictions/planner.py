@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from dragoman.evictions.claims import claim_due
 from dragoman.evictions.evictionfacts import Due, EvictionFacts, Place
 from dragoman.evictions.pods import pod_due
-from dragoman.model import Pod
+from dragoman.model.pod import Pod
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from dragoman.evictions.evictionfacts import Due, Place
-from dragoman.model import Claim, Pod
-from dragoman.model.pod import TERMINAL_PHASES
+from dragoman.model.claim import Claim
+from dragoman.model.pod import TERMINAL_PHASES, Pod
 
 ClaimLookup = Callable[[Place], Claim | None]
 DueLookup = Callable[[Place], Due | None]

@@ -6,7 +6,7 @@ from dragoman.evictions.evictionfacts import EvictionFacts
 from dragoman.evictions.planner import plan_evictions
 from dragoman.evictions.rules import NO_EXECUTE, ActiveRules
 from dragoman.inventory.facts.stored import StoredRule
-from dragoman.model import Pod
+from dragoman.model.pod import Pod
 from dragoman.model.taints import Taint
 
 

@@ -16,7 +16,7 @@ from dragoman.kube.resources import Resource
 from dragoman.kube.store import DeletedUIDs, Fact, Store
 from dragoman.kube.watchhealth import WatchHealth
 from dragoman.logs import logger
-from dragoman.model import Document, MalformedObjectError
+from dragoman.model.fields import Document, MalformedObjectError
 
 _PLACE = re.compile(
     rb'"metadata":\{"name":"([^"\\]+)",(?:"generateName":"[^"\\]*",)?(?:"namespace":"([^"\\]+)")?'

@@ -13,7 +13,7 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import Resource
 from dragoman.kube.store import StoredObject
-from dragoman.model import Document
+from dragoman.model.fields import Document
 
 
 class NamedObject:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
 from dragoman.kube.recent import Recent
-from dragoman.model import Document, Metadata
-from dragoman.model.metadata import is_older
+from dragoman.model.fields import Document
+from dragoman.model.metadata import Metadata, is_older
 
 
 class HasMetadata(Protocol):

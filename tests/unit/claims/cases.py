@@ -6,7 +6,7 @@ from typing import assert_never
 
 import pytest
 
-from dragoman.claims import (
+from dragoman.claims.actions import (
     Action,
     CreateClaim,
     DeleteClaim,

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from dragoman.model import Claim, Pod, PodGroup, Template
-from dragoman.model.claim import DELETE_PROTECTION, POD_CLAIM_ANNOTATION
+from dragoman.model.claim import DELETE_PROTECTION, POD_CLAIM_ANNOTATION, Claim
+from dragoman.model.pod import Pod
+from dragoman.model.podgroup import PodGroup
+from dragoman.model.template import Template
 
 Json = dict[str, Any]
 

@@ -7,24 +7,22 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple, assert_never
 
-from dragoman.claims import (
+from dragoman.claims.actions import (
     Action,
-    ClaimFacts,
-    ClaimPlan,
     CreateClaim,
     DeleteClaim,
-    HolderFacts,
-    LiveRead,
     PublishClaims,
     RecordDepartures,
     RemoveFinalizer,
     UpdateReservedFor,
-    plan_claim,
-    plan_group,
-    plan_pod,
 )
-from dragoman.claims.claimfacts import Pending
-from dragoman.model import Claim, Pod, PodGroup, Template
+from dragoman.claims.claimfacts import ClaimFacts, ClaimPlan, HolderFacts, LiveRead, Pending
+from dragoman.claims.creation import plan_group, plan_pod
+from dragoman.claims.deallocation import plan_claim
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod
+from dragoman.model.podgroup import PodGroup
+from dragoman.model.template import Template
 from tests.unit.claims.model_server import PLURALS, Place, RefusedError, Server
 from tests.unit.claims.objects import Json, parse
 

@@ -6,8 +6,15 @@ from collections.abc import Iterator
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dragoman.claims import Action, CreateClaim, DeleteClaim, PublishClaims, UpdateReservedFor
-from dragoman.model import Claim, Consumer, Pod
+from dragoman.claims.actions import (
+    Action,
+    CreateClaim,
+    DeleteClaim,
+    PublishClaims,
+    UpdateReservedFor,
+)
+from dragoman.model.claim import Claim, Consumer
+from dragoman.model.pod import Pod
 from tests.unit.claims.histories import disturb, worlds
 from tests.unit.claims.model_server import Server
 from tests.unit.claims.reconciling import Reconciler, View

@@ -7,17 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.claims import (
-    ClaimReason,
+from dragoman.claims.actions import (
     CreateClaim,
     DeleteClaim,
-    HolderFacts,
     PublishClaims,
     RemoveFinalizer,
     UpdateReservedFor,
-    plan_pod,
 )
-from dragoman.model import Claim, Consumer, Pod, Template
+from dragoman.claims.claimfacts import HolderFacts
+from dragoman.claims.creation import plan_pod
+from dragoman.claims.reasons import ClaimReason
+from dragoman.model.claim import Claim, Consumer
+from dragoman.model.pod import Pod
+from dragoman.model.template import Template
 from tests.unit.claims.objects import NAMESPACE, claim, foreign_consumer, pod, reservation, template
 from tests.unit.examples import examples
 

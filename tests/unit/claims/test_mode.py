@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.claims.mode import SEVERAL, Mode, ModeState, made_by_another
 from dragoman.claims.naming import claim_name
-from dragoman.model import Claim
+from dragoman.model.claim import Claim
 from tests.unit.controllers.claims.builders import claim_of
 
 QUIET = 300.0

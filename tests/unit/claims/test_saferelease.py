@@ -5,18 +5,15 @@ from typing import Any
 
 import pytest
 
-from dragoman.claims import (
-    ClaimFacts,
-    ClaimPlan,
-    LiveRead,
-    RecordDepartures,
-    UpdateReservedFor,
-    plan_claim,
-)
+from dragoman.claims.actions import RecordDepartures, UpdateReservedFor
+from dragoman.claims.claimfacts import ClaimFacts, ClaimPlan, LiveRead
+from dragoman.claims.deallocation import plan_claim
 from dragoman.claims.heartbeat import Alive, Heartbeat
 from dragoman.claims.saferelease import MARGIN, NODE_SKEW, SafeRelease
-from dragoman.model import Claim, NodeHealth, Pod
+from dragoman.model.claim import Claim
 from dragoman.model.departure import Departure, record, recorded, timestamp
+from dragoman.model.nodehealth import NodeHealth
+from dragoman.model.pod import Pod
 from tests.unit.claims.objects import NAMESPACE, PodObject, claim, pod
 
 NOW = 1_800_000_000.0

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from dragoman.claims import WATCH_LAG, CreateClaim, PublishClaims
+from dragoman.claims.actions import CreateClaim, PublishClaims
 from dragoman.claims.naming import claim_name
+from dragoman.claims.policies import WATCH_LAG
 from tests.unit.claims.cases import GROUP, POD, claim_place, describe
 from tests.unit.claims.model_server import Place, Server
 from tests.unit.claims.objects import ClaimObject, HolderObject, claim, group, pod, template

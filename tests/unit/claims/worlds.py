@@ -4,8 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from dragoman.model import Claim, ClaimHolder, Pod, PodGroup, Template
-from dragoman.model.claim import RESERVED_FOR_LIMIT
+from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim
+from dragoman.model.holder import ClaimHolder
+from dragoman.model.pod import Pod
+from dragoman.model.podgroup import PodGroup
+from dragoman.model.template import Template
 from tests.unit.claims.objects import Object, fact
 
 

@@ -9,7 +9,7 @@ from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.explain.explainstate import ExplainState
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube.store import Store
-from dragoman.model import Claim
+from dragoman.model.claim import Claim
 from tests.support.apiserver import ApiServer
 from tests.support.clusters import cluster_of, following
 

@@ -4,7 +4,8 @@ from typing import Any
 
 from dragoman.cluster.cluster import ClusterStores, pod_concerns_claims
 from dragoman.kube.errors import ApiError
-from dragoman.model import Document, Pod
+from dragoman.model.fields import Document
+from dragoman.model.pod import Pod
 from tests.support.apiserver import ApiServer, Place
 from tests.support.clusters import following
 from tests.support.scriptedserver import eventually

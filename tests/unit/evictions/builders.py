@@ -3,9 +3,12 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from dragoman.evictions import ActiveRules, EvictionFacts, Pools
+from dragoman.evictions.evictionfacts import EvictionFacts
+from dragoman.evictions.pools import Pools
+from dragoman.evictions.rules import ActiveRules
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
-from dragoman.model import Claim, Pod
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod
 from tests.unit.claims.objects import ClaimObject, PodObject, claim, pod
 
 DRIVER = "gpu.example.com"

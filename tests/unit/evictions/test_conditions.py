@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.evictions import EvictionCounts, EvictionPreview, plan_rule_status
+from dragoman.evictions.conditions import EvictionCounts, plan_rule_status
+from dragoman.evictions.preview import EvictionPreview
 from dragoman.inventory.facts.stored import StoredRule
 from tests.unit.evictions.builders import T0, a_rule, at, facts, pair
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.evictions import plan_evictions, preview
+from dragoman.evictions.planner import plan_evictions
+from dragoman.evictions.preview import preview
 from tests.unit.claims.objects import claim, group, pod
 from tests.unit.evictions.builders import (
     DRIVER,

@@ -1,6 +1,6 @@
 """Which taints count while drivers publish, and which devices a change concerns."""
 
-from dragoman.evictions import Pools
+from dragoman.evictions.pools import Pools
 from tests.unit.evictions.builders import DRIVER, a_rule, a_slice, taint
 
 GPU = (DRIVER, "node-1", "gpu-0")

@@ -12,7 +12,7 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.kubeconfig import CredentialsUnavailableError
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import Resource
-from dragoman.model import Claim
+from dragoman.model.claim import Claim
 from tests.support.scriptedserver import Answer, Json, ScriptedServer, eventually
 
 CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")

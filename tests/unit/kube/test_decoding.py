@@ -7,8 +7,9 @@ import orjson
 import pytest
 
 from dragoman.kube.decoding import MOST_LEVELS, decode
-from dragoman.model import ClusterTemplate, MalformedObjectError, Template
-from dragoman.model.fields import TOO_DEEP
+from dragoman.model.clustertemplate import ClusterTemplate
+from dragoman.model.fields import TOO_DEEP, MalformedObjectError
+from dragoman.model.template import Template
 
 pytestmark = pytest.mark.hostile("shapes of JSON")
 

@@ -10,7 +10,7 @@ from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import Resource
-from dragoman.model import Claim
+from dragoman.model.claim import Claim
 from tests.unit.kube.harness import claim
 
 CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")

@@ -16,7 +16,8 @@ from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import PODS
 from dragoman.kube.store import StoredObject
 from dragoman.metrics import REGISTRY
-from dragoman.model import Claim, Pod
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod
 from tests.support.scriptedserver import (
     Answer,
     Json,

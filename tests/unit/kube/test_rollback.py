@@ -11,7 +11,7 @@ from dragoman.controllers.maintenance.view import ClusterView
 from dragoman.kube.discovery import Served
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import Resource
-from dragoman.model import Template
+from dragoman.model.template import Template
 from tests.unit.controllers.clustertemplates.test_controller import cluster_template
 
 CLIENT: Any = None

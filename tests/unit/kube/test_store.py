@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from dragoman.cluster.clusterstate import ClusterState, Since
 from dragoman.kube import store as worlds
 from dragoman.kube.store import DeletedUIDs, OwnWrites
-from dragoman.model import Claim, Pod
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod
 from tests.unit.claims.objects import NAMESPACE, Object, claim, pod
 from tests.unit.examples import examples
 from tests.unit.kube.virtual_time import Clock

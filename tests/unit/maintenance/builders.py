@@ -15,9 +15,10 @@ from dragoman.maintenance.holds import (
 )
 from dragoman.maintenance.manifests import Origin
 from dragoman.maintenance.plan import MaintenanceFacts
-from dragoman.model import Pod, claimcontent
+from dragoman.model import claimcontent
 from dragoman.model.claim import Claim
 from dragoman.model.deviceid import DeviceID
+from dragoman.model.pod import Pod
 from tests.support import manifests as objects
 from tests.support.worlds.inventory import DRIVER, claim, held, pod
 

@@ -4,15 +4,12 @@ from unittest.mock import patch
 
 import pytest
 
-from dragoman.model import (
-    AllocatedDevice,
-    Claim,
-    MalformedObjectError,
-    Toleration,
-    allocated,
-)
-from dragoman.model.allocated import Details
+from dragoman.model import allocated
+from dragoman.model.allocated import AllocatedDevice, Details
+from dragoman.model.claim import Claim
 from dragoman.model.claimcontent import parse_claim
+from dragoman.model.fields import MalformedObjectError
+from dragoman.model.taints import Toleration
 
 RESULT = {"request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.model import MalformedObjectError
+from dragoman.model.fields import MalformedObjectError
 from dragoman.model.labels import LabelSelector
 
 GPU = {"team": "ml", "gpu": "yes"}

@@ -5,7 +5,11 @@ from typing import Any
 
 import pytest
 
-from dragoman.model import Claim, Consumer, MalformedObjectError, Pod, PodGroup, Template
+from dragoman.model.claim import Claim, Consumer
+from dragoman.model.fields import MalformedObjectError
+from dragoman.model.pod import Pod
+from dragoman.model.podgroup import PodGroup
+from dragoman.model.template import Template
 
 Json = dict[str, Any]
 

@@ -4,7 +4,6 @@ from collections.abc import Container
 from enum import StrEnum
 from typing import Any
 
-from dragoman.model import Template
 from dragoman.model.clustertemplate import (
     COPY_LABEL,
     HASH_ANNOTATION,
@@ -12,6 +11,7 @@ from dragoman.model.clustertemplate import (
     Namespace,
     is_copy,
 )
+from dragoman.model.template import Template
 
 
 class CopyState(StrEnum):

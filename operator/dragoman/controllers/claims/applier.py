@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, Literal, assert_never
 
 from dragoman import metrics
-from dragoman.claims import (
+from dragoman.claims.actions import (
     Action,
     CreateClaim,
     DeleteClaim,
@@ -24,8 +24,8 @@ from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import PODS, Resource
 from dragoman.logs import logger
-from dragoman.model import Claim, PodGroup
-from dragoman.model.claim import asks_admin_access
+from dragoman.model.claim import Claim, asks_admin_access
+from dragoman.model.podgroup import PodGroup
 
 ADMIN_ACCESS_TTL = 60.0
 """Seconds for which one dry run shows that the API server keeps `adminAccess`."""

@@ -11,7 +11,8 @@ from dragoman import __version__
 from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims.gather import age
 from dragoman.controllers.claims.saferelease import SafeReleaser
-from dragoman.model import Claim, Pod
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod
 
 
 class ClaimCollector(Collector):

@@ -10,7 +10,10 @@ from dragoman.controllers.claims.othercontroller import OtherController
 from dragoman.kube.informer import Informer
 from dragoman.kube.store import Fact
 from dragoman.kube.workqueue import WorkQueue
-from dragoman.model import Claim, Pod, PodGroup, Template
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod
+from dragoman.model.podgroup import PodGroup
+from dragoman.model.template import Template
 
 
 class ObjectKey(NamedTuple):

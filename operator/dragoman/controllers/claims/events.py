@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dragoman.claims import ClaimReason, CreateClaim, Pending
+from dragoman.claims.actions import CreateClaim
+from dragoman.claims.claimfacts import Pending
+from dragoman.claims.reasons import ClaimReason
 from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims.applier import FEATURE_DISABLED
 from dragoman.controllers.claims.enqueue import ObjectKey
@@ -11,7 +13,9 @@ from dragoman.controllers.claims.othercontroller import ControllerFault
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
-from dragoman.model import Claim, Pod, PodGroup
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod
+from dragoman.model.podgroup import PodGroup
 
 EVENT_REASONS = {
     ClaimReason.CLAIM_MISSING: "ResourceClaimNotFound",

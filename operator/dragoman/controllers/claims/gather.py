@@ -2,12 +2,16 @@
 
 from datetime import UTC, datetime
 
-from dragoman.claims import ClaimFacts, ClaimPlan, HolderFacts, plan_claim, plan_group, plan_pod
+from dragoman.claims.claimfacts import ClaimFacts, ClaimPlan, HolderFacts
+from dragoman.claims.creation import plan_group, plan_pod
+from dragoman.claims.deallocation import plan_claim
 from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.controllers.claims.livereads import LiveReads
 from dragoman.controllers.claims.saferelease import SafeReleaser
-from dragoman.model import Claim, Pod, PodGroup
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod
+from dragoman.model.podgroup import PodGroup
 from dragoman.model.timestamps import unix
 
 IDLE = "idle"

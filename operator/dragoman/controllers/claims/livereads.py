@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.claims import WATCH_LAG, Found, LiveRead
+from dragoman.claims.claimfacts import Found, LiveRead
+from dragoman.claims.policies import WATCH_LAG
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.kube.errors import ApiError

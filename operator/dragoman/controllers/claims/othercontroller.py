@@ -9,7 +9,8 @@ from dragoman import metrics
 from dragoman.claims.mode import Activity, made_by_another
 from dragoman.cluster.clusterstate import ClusterState
 from dragoman.kube.recent import Recent
-from dragoman.model import Claim, Pod
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod
 
 FLAP_WINDOW = 60.0
 """Seconds within which a second loss of a valid binding counts as flapping."""

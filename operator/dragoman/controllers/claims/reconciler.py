@@ -5,16 +5,16 @@ import math
 import random
 from collections.abc import Sequence
 
-from dragoman.claims import (
+from dragoman.claims.actions import (
     Action,
-    ClaimPlan,
-    ClaimReason,
     CreateClaim,
     PublishClaims,
     RecordDepartures,
     UpdateReservedFor,
 )
+from dragoman.claims.claimfacts import ClaimPlan
 from dragoman.claims.mode import Mode
+from dragoman.claims.reasons import ClaimReason
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.claims.applier import ActionOutcome, ClaimApplier
 from dragoman.controllers.claims.enqueue import ObjectKey

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dragoman import metrics
-from dragoman.claims import ClaimPlan, ClaimReason
+from dragoman.claims.claimfacts import ClaimPlan
 from dragoman.claims.heartbeat import LEASE_DURATION, Alive, Heartbeat
+from dragoman.claims.reasons import ClaimReason
 from dragoman.claims.saferelease import MARGIN, Left, SafeRelease
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.claims.enqueue import EventHandlers, ObjectKey
@@ -18,8 +19,10 @@ from dragoman.kube.recent import Recent
 from dragoman.kube.resources import LEASES
 from dragoman.kube.store import DELETED_LIMIT
 from dragoman.logs import logger
-from dragoman.model import Claim, NodeHealth, Pod
+from dragoman.model.claim import Claim
 from dragoman.model.departure import Departure, recorded
+from dragoman.model.nodehealth import NodeHealth
+from dragoman.model.pod import Pod
 
 NODE_LEASES = "kube-node-lease"
 """Namespace of the Leases that kubelets renew, each ten seconds by default."""

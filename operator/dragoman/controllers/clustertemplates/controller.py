@@ -19,8 +19,8 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.resources import CLUSTERTEMPLATES, NAMESPACES
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
-from dragoman.model import ClusterTemplate, Namespace, Template
-from dragoman.model.clustertemplate import API_VERSION, KIND, is_copy
+from dragoman.model.clustertemplate import API_VERSION, KIND, ClusterTemplate, Namespace, is_copy
+from dragoman.model.template import Template
 
 STATUS_DELAY = 0.3
 """Seconds between a change and the status: copies change in hundreds."""

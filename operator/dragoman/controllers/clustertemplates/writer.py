@@ -11,7 +11,8 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import CLUSTERTEMPLATES
 from dragoman.logs import logger
-from dragoman.model import ClusterTemplate, Template
+from dragoman.model.clustertemplate import ClusterTemplate
+from dragoman.model.template import Template
 
 NO_DRY_RUN: Final = "does not support dry run"
 """In the API server's message where an admission webhook has side effects."""

@@ -11,9 +11,8 @@ from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.resources import PODS, Resource
 from dragoman.kube.wallclock import now
 from dragoman.logs import logger
-from dragoman.model import Pod
 from dragoman.model.conditions import Condition
-from dragoman.model.pod import TERMINAL_PHASES
+from dragoman.model.pod import TERMINAL_PHASES, Pod
 
 EVENT_REASON: Final = "DeviceTaintManagerEviction"
 CONDITION: Final = {

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from dragoman.controllers.evictions.evictionstate import EvictionState, Place, PlannedEviction
-from dragoman.evictions import claim_due, is_exempt, pod_due
+from dragoman.evictions.claims import claim_due
 from dragoman.evictions.conditions import PERIOD
 from dragoman.evictions.evictionfacts import Due
+from dragoman.evictions.pods import is_exempt, pod_due
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.kube.workqueue import WorkQueue
-from dragoman.model import Claim, Pod
-from dragoman.model.pod import users
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod, users
 
 
 class EvictionKey(NamedTuple):

@@ -5,10 +5,14 @@ from dataclasses import dataclass
 from itertools import chain
 
 from dragoman.cluster.clusterstate import ClusterState
-from dragoman.evictions import ActiveRules, Due, EvictionCounts, EvictionFacts, Pools
+from dragoman.evictions.conditions import EvictionCounts
+from dragoman.evictions.evictionfacts import Due, EvictionFacts
+from dragoman.evictions.pools import Pools
+from dragoman.evictions.rules import ActiveRules
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.kube.recent import Recent
-from dragoman.model import Claim, Pod
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod
 
 EVICTED_LIMIT = 100_000
 """How many UIDs of evicted pods are remembered; they only save live reads."""

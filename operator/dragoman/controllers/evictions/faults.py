@@ -4,12 +4,13 @@ from collections.abc import Callable
 
 from dragoman import metrics
 from dragoman.controllers.evictions.evictionstate import EvictionState
-from dragoman.evictions import used_claims
 from dragoman.evictions.evictionfacts import Due
 from dragoman.evictions.faults import NOTES, EvictionFault, late_claims, stock_faults
+from dragoman.evictions.pods import used_claims
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.resources import Resource
-from dragoman.model import Claim, Pod
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod
 
 
 class FaultReporter:

@@ -10,12 +10,14 @@ from dragoman.controllers.evictions.applier import EvictionApplier, EvictionOutc
 from dragoman.controllers.evictions.enqueue import EvictionKey, EvictionObserver, rule_key
 from dragoman.controllers.evictions.evictionstate import EvictionState, Place, PlannedEviction
 from dragoman.controllers.evictions.faults import FaultReporter
-from dragoman.evictions import EvictionCounts, EvictionPreview, plan_rule_status, preview
+from dragoman.evictions.conditions import EvictionCounts, plan_rule_status
+from dragoman.evictions.preview import EvictionPreview, preview
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.kube.informer import Informer
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
-from dragoman.model import Claim, Pod
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod
 
 CHUNK = 200
 """Claims that are evaluated before other tasks run."""

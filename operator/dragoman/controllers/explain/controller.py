@@ -20,7 +20,7 @@ from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 from dragoman.metrics import REGISTRY
-from dragoman.model import Pod
+from dragoman.model.pod import Pod
 
 WAIT = 30.0
 """Seconds for which the scheduler must have refused a pod."""

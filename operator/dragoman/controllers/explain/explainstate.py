@@ -16,8 +16,10 @@ from dragoman.inventory.snapshots.versions import upgraded
 from dragoman.inventory.usage.waiting import extended_resources, gated
 from dragoman.kube.informer import Informer
 from dragoman.logs import logger
-from dragoman.model import Claim, Document, MalformedObjectError, Pod
+from dragoman.model.claim import Claim
 from dragoman.model.claimcontent import parse_claim
+from dragoman.model.fields import Document, MalformedObjectError
+from dragoman.model.pod import Pod
 from dragoman.model.requests import NO_SPEC
 
 WORLD_AGE = 2.0

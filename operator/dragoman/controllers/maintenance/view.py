@@ -20,9 +20,10 @@ from dragoman.kube.resources import PODS, Resource
 from dragoman.kube.store import DeletedUIDs, Store
 from dragoman.maintenance import holds
 from dragoman.maintenance.holds import Hold, HoldKind
-from dragoman.model import Claim, Document, MalformedObjectError, Pod
+from dragoman.model.claim import Claim
 from dragoman.model.deviceid import DeviceID
-from dragoman.model.pod import users
+from dragoman.model.fields import Document, MalformedObjectError
+from dragoman.model.pod import Pod, users
 
 Listener = Callable[[frozenset[DeviceID] | None], None]
 """Receives the devices that a changed claim has or had; None where a rule changed."""

@@ -16,7 +16,7 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import DEVICEPOOLREPORTS
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
-from dragoman.model import Claim
+from dragoman.model.claim import Claim
 from dragoman.model.deviceid import PoolID
 
 PERIOD = 30.0

@@ -6,8 +6,8 @@ from typing import Any
 
 from dragoman.inventory.poolstatus.status import is_incomplete
 from dragoman.inventory.poolstatus.views import Json
-from dragoman.model import Document, Metadata
-from dragoman.model.fields import items, mapping, optional_text, text
+from dragoman.model.fields import Document, items, mapping, optional_text, text
+from dragoman.model.metadata import Metadata
 from dragoman.model.timestamps import unix
 
 ANSWERED_TTL = 3600.0

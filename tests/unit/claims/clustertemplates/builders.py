@@ -3,7 +3,8 @@
 from typing import Any
 
 from dragoman.claims.clustertemplates.copies import copy_document
-from dragoman.model import ClusterTemplate, Namespace, Template
+from dragoman.model.clustertemplate import ClusterTemplate, Namespace
+from dragoman.model.template import Template
 
 SPEC = {"spec": {"devices": {"requests": [{"name": "gpu"}]}}}
 

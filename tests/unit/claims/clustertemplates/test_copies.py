@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from dragoman.claims.clustertemplates.copies import CopyState, MadeSpecs, copy_document, copy_state
-from dragoman.model import ClusterTemplate, MalformedObjectError, Namespace, Template
+from dragoman.model.clustertemplate import ClusterTemplate, Namespace
+from dragoman.model.fields import MalformedObjectError
+from dragoman.model.template import Template
 from tests.unit.claims.clustertemplates.builders import (
     SPEC,
     cluster_template,

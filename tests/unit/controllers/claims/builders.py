@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from dragoman.model import Claim, Pod
-from dragoman.model.claim import EXTENDED_RESOURCE_ANNOTATION, POD_CLAIM_ANNOTATION
-from dragoman.model.pod import STOCK_MANAGER
+from dragoman.model.claim import EXTENDED_RESOURCE_ANNOTATION, POD_CLAIM_ANNOTATION, Claim
+from dragoman.model.pod import STOCK_MANAGER, Pod
 
 NAMESPACE = "ns"
 

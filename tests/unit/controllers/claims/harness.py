@@ -8,7 +8,10 @@ from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.claims.enqueue import EventHandlers, ObjectKey, lane
 from dragoman.controllers.claims.othercontroller import OtherController
 from dragoman.kube.workqueue import WorkQueue
-from dragoman.model import Claim, Pod, PodGroup, Template
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod
+from dragoman.model.podgroup import PodGroup
+from dragoman.model.template import Template
 from tests.unit.claims.objects import Object, fact
 from tests.unit.controllers.claims.simulation import SERVED
 

@@ -8,8 +8,8 @@ import pytest
 
 from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims.collector import ClaimCollector
-from dragoman.model import Claim, Pod
-from dragoman.model.claim import EXTENDED_RESOURCE_ANNOTATION
+from dragoman.model.claim import EXTENDED_RESOURCE_ANNOTATION, Claim
+from dragoman.model.pod import Pod
 from tests.unit.claims.objects import ClaimObject, Object, PodObject, claim, fact, pod
 
 OWNER = pod("owner").using("gpu", template="t")

@@ -7,8 +7,7 @@ import pytest
 from dragoman.cluster.clusterstate import Since
 from dragoman.controllers.claims.enqueue import ObjectKey, lane
 from dragoman.controllers.claims.othercontroller import OtherController
-from dragoman.model import Pod
-from dragoman.model.pod import STOCK_MANAGER
+from dragoman.model.pod import STOCK_MANAGER, Pod
 from tests.unit.claims.objects import (
     NAMESPACE,
     ClaimObject,

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from dragoman.claims import CreateClaim, PublishClaims
+from dragoman.claims.actions import CreateClaim, PublishClaims
 from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.controllers.claims.gather import Gatherer
 from dragoman.controllers.claims.livereads import LiveReads
-from dragoman.model import Claim, Template
+from dragoman.model.claim import Claim
+from dragoman.model.template import Template
 from tests.unit.controllers.claims.builders import NAMESPACE, claim_of, pod_with
 
 pytestmark = pytest.mark.hostile("forged objects")

@@ -11,7 +11,8 @@ from dragoman.claims.naming import claim_name
 from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims import othercontroller
 from dragoman.controllers.claims.othercontroller import ControllerFault, OtherController
-from dragoman.model import Claim, Pod
+from dragoman.model.claim import Claim
+from dragoman.model.pod import Pod
 from tests.unit.controllers.claims.builders import claim_of, pod_with
 
 EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z"

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.claims import ClaimPlan, LiveRead, RecordDepartures
+from dragoman.claims.actions import RecordDepartures
+from dragoman.claims.claimfacts import ClaimPlan, LiveRead
 from dragoman.claims.saferelease import MARGIN
 from dragoman.controllers.claims.enqueue import EventHandlers, ObjectKey, lane
 from dragoman.controllers.claims.gather import Gatherer
@@ -15,9 +16,10 @@ from dragoman.controllers.claims.othercontroller import OtherController
 from dragoman.controllers.claims.saferelease import SafeReleaseOptions, SafeReleaser
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.metrics import UNSAFE_DEPARTURES
-from dragoman.model import Claim, NodeHealth, Pod
-from dragoman.model.claim import LEFT_CONSUMERS_ANNOTATION
+from dragoman.model.claim import LEFT_CONSUMERS_ANNOTATION, Claim
 from dragoman.model.departure import Departure, record, timestamp
+from dragoman.model.nodehealth import NodeHealth
+from dragoman.model.pod import Pod
 from tests.support.clusters import cluster_of
 from tests.unit.claims.objects import NAMESPACE, Object, claim, pod
 

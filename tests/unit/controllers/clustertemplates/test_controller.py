@@ -15,7 +15,8 @@ from dragoman.kube.events import EventRecorder
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import Resource
 from dragoman.metrics import REGISTRY
-from dragoman.model import ClusterTemplate, Template
+from dragoman.model.clustertemplate import ClusterTemplate
+from dragoman.model.template import Template
 from tests.unit.claims.clustertemplates.builders import SPEC, metadata
 
 SERVED = Served(

@@ -42,7 +42,7 @@ async def test_a_pod_that_was_replaced_survives() -> None:
 
 
 def _fact(found: Any) -> Any:
-    from dragoman.model import Pod  # noqa: PLC0415 — one use
+    from dragoman.model.pod import Pod  # noqa: PLC0415 — one use
 
     return Pod.parse(found.document)
 

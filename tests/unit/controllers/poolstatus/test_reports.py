@@ -8,7 +8,7 @@ from typing import Any
 from dragoman.allocation.features import profile
 from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.poolreports.controller import PoolReports
-from dragoman.model import Claim
+from dragoman.model.claim import Claim
 from tests.support.apiserver import ApiServer
 from tests.support.clusters import cluster_of
 from tests.unit.kube.virtual_time import in_virtual_time

@@ -6,8 +6,8 @@ import pytest
 
 from dragoman.allocation import PoolID, Taint
 from dragoman.inventory.facts.stored import PROGRESS, StoredRule, StoredSlice
-from dragoman.model import MalformedObjectError
 from dragoman.model.conditions import Condition
+from dragoman.model.fields import MalformedObjectError
 
 TAINT = {"key": "broken", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}
 METADATA = {"name": "n", "uid": "u", "resourceVersion": "7"}

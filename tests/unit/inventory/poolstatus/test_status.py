@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from dragoman.inventory.poolstatus.status import PoolFacts, is_incomplete, pool_statuses
-from dragoman.model import AllocatedDevice
-from dragoman.model.allocated import Details
+from dragoman.model.allocated import AllocatedDevice, Details
 from dragoman.model.slice import Slice, parse_slice
 from dragoman.model.taints import parse_taint_rule
 

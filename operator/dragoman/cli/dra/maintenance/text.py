@@ -8,8 +8,8 @@ from dragoman.inventory.ages import duration
 from dragoman.maintenance.actions import EvictionMode
 from dragoman.maintenance.plan import MaintenancePlan
 from dragoman.maintenance.preview import listed
-from dragoman.model import Pod
 from dragoman.model.deviceid import DeviceID
+from dragoman.model.pod import Pod
 from dragoman.words import counted
 
 
