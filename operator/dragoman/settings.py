@@ -4,7 +4,7 @@ import math
 import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal, NamedTuple, Self, get_args, get_origin
+from typing import Any, Literal, NamedTuple, Self, TypeVar, get_args, get_origin
 
 ClaimsMode = Literal["auto", "own", "assist", "off"]
 PodGroupClaims = Literal["auto", "on", "off"]
@@ -15,34 +15,41 @@ PreemptionSelect = Literal["all", "opted-in"]
 LogFormat = Literal["text", "json"]
 TlsKind = Literal["files", "self"]
 PREFIX = "DRAGOMAN_"
-
-BOUNDS = {
-    "workers": (1, 1000),
-    "grace": (0.0, math.inf),
-    "takeover_after": (0.0, math.inf),
-    "resync": (1.0, math.inf),
-    "safe_release_grace": (0.0, math.inf),
-    "safe_release_margin": (0.0, math.inf),
-    "pool_status_grace": (0.0, math.inf),
-    "findings_interval": (1.0, math.inf),
-    "preemption_after": (0.0, math.inf),
-    "preemption_min_gap": (1, 2**31),
-    "preemption_max_victims": (1, 1000),
-    "preemption_parallel": (1, 100),
-    "preemption_evictions_per_hour": (1, 1_000_000),
-    "preemption_namespace_evictions": (1, 1_000_000),
-    "preemption_max_grace": (0.0, 86_400.0),
-    "preemption_timeout": (1.0, 3600.0),
-    "preemption_min_runtime": (0.0, 86_400.0),
-    "explain_after": (0.0, math.inf),
-    "explain_interval": (1.0, math.inf),
-}
-"""Allowed ranges of numeric settings."""
+T = TypeVar("T")
+PRIORITY_SPAN = 2**31
+"""No priorities differ by more, so that `--help` does not name this limit."""
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
 class SettingsError(ValueError):
     """A setting has an unusable value; the message names the setting and what is expected."""
+
+
+class Option(NamedTuple):
+    """How a setting is given to a command.
+
+    Attributes:
+        text: What it does, for `--help`.
+        least: The least value of a number; None for any.
+        most: The greatest value.
+        metavar: What stands for the value in `--help`; None for what its type is called.
+        choices: The values of a text; those of a Literal are known.
+    """
+
+    text: str | None = None
+    least: float | None = None
+    most: float = math.inf
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+
+
+OPTION = "option"
+"""Where the metadata of a field has its option."""
+
+
+def setting(default: T, text: str | None = None, **more: Any) -> T:
+    """Return a field that is an option of the commands, with what `Option` says of it."""
+    return field(default=default, metadata={OPTION: Option(text, **more)})
 
 
 class Address(NamedTuple):
@@ -74,36 +81,61 @@ def own_namespace() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSettings:
-    """How reviews are served.
+    """How reviews are served; what `setting` returns is an option of the commands.
 
     Attributes:
         address: `HOST:PORT`; no host means all interfaces.
-        deadline: Seconds for one review.
-        tls: `files`: certificate files that are renewed externally; `self`: a private CA.
-        tls_certificate: PEM file, for `files`.
-        tls_key: PEM file, for `files`.
-        tls_secret: Secret that keeps certificates and keys, for `self`.
-        tls_host: Names and addresses that the API server calls, for `self`; by default the
-            Service `dragoman-webhook` of the namespace.
-        tls_lifetime: Days that a certificate lasts, for `self`.
-        client_ca: PEM file of the CA that signs the API server's client certificate; None to accept
-            reviews from every client.
-        webhook_configuration: ValidatingWebhookConfiguration whose `caBundle` is kept.
         namespace: Of the Secret.
-        review_targets: Whether targets of DeviceMaintenances are compared with ResourceSlices.
     """
 
     address: str = ":9443"
-    deadline: float = 4.0
-    tls: TlsKind = "files"
-    tls_certificate: Path | None = None
-    tls_key: Path | None = None
-    tls_secret: str = "dragoman-webhook-tls"  # noqa: S105 — the name of a Secret
-    tls_host: tuple[str, ...] = ()
-    tls_lifetime: float = 90.0
-    client_ca: Path | None = None
-    webhook_configuration: str = "dragoman"
-    review_targets: bool = False
+    tls: TlsKind = setting(
+        "files",
+        "files: certificate files that are renewed externally; self: a private CA, kept in a "
+        "Secret and published in caBundle.",
+    )
+    tls_certificate: Path | None = setting(
+        None, "PEM file with the serving certificate and its chain; read again when it changes."
+    )
+    tls_key: Path | None = setting(None, "PEM file with its key.")
+    client_ca: Path | None = setting(
+        None,
+        "PEM file of the CA that signs the client certificates of API servers. With it, every "
+        "other client is rejected; read at the start.",
+    )
+    tls_secret: str = setting(
+        "dragoman-webhook-tls",
+        "Secret for --tls=self; it must be there, empty at first.",
+        metavar="NAME",
+    )
+    tls_host: tuple[str, ...] = setting(
+        (),
+        "By which the API server calls, for --tls=self; by default the Service "
+        "dragoman-webhook of the namespace.",
+        metavar="NAME|ADDRESS",
+    )
+    tls_lifetime: float = setting(
+        90.0,
+        "How long a certificate of --tls=self lasts; it is renewed after two thirds.",
+        least=0.0001,
+        metavar="DAYS",
+    )
+    webhook_configuration: str = setting(
+        "dragoman",
+        "ValidatingWebhookConfiguration whose caBundle --tls=self keeps.",
+        metavar="NAME",
+    )
+    review_targets: bool = setting(
+        False,
+        "Whether to list ResourceSlices, and to reject DeviceMaintenances that match no device "
+        "or every device.",
+    )
+    deadline: float = setting(
+        4.0,
+        "Time for one review; keep it below timeoutSeconds of the webhook configuration.",
+        least=0.1,
+        most=30.0,
+    )
     namespace: str = field(default_factory=own_namespace)
 
     def __post_init__(self) -> None:
@@ -120,69 +152,11 @@ class WebhookSettings:
 class Settings:
     """Settings of the operator, and of the webhook's process.
 
+    What `setting` returns is an option of `dragoman operator`, under the same name.
+
     Attributes:
         kubeconfig: Path of a kubeconfig file; None for the usual places.
         context: Name of a context in it; None for the current one.
-        claims: `own`: be the claim controller. `assist`: help another one where it failed.
-            `auto`: assist until there is clearly no other. `off`: leave claims alone.
-        evictions: `own`: evict pods from devices with NoExecute taints. `assist`: evict those that
-            the stock controller forgets. `off`: leave pods alone.
-        pool_status: `own`: answer every ResourcePoolStatusRequest. `auto`: answer those that no
-            other controller answered. `off`: leave them alone.
-        pool_status_grace: Seconds that a driver has to complete its pools before a request is
-            answered without them.
-        inventory_reports: Whether a DevicePoolReport per pool is written.
-        inventory_holders: Whether the reports name the claims that hold devices.
-        grace: Seconds that another controller has before dragoman acts.
-        takeover_after: Seconds without activity of another controller after which `auto`
-            becomes `own`.
-        safe_release: Whether a claim stays reserved for a pod that left the API before its
-            containers had ended, in `own`; in other modes such a pod is only reported.
-        safe_release_grace: Seconds that are taken as the grace period of a pod that left unseen.
-        safe_release_margin: Seconds that a kubelet has after the grace period.
-        podgroup_claims: Whether PodGroups have claims where the API server serves PodGroups;
-            `auto`: as its feature gate DRAWorkloadResourceClaims says, where that can be read.
-        leader_elect: Whether only the holder of a Lease writes.
-        lease_duration: Seconds that other replicas wait before they take over the Lease.
-        renew_deadline: Seconds after which a leader that cannot renew stops.
-        retry_period: Seconds between attempts to acquire or renew the Lease.
-        namespace: Where the operator keeps its own objects.
-        metrics_address: `HOST:PORT` of /metrics, /livez and /readyz; empty for none.
-        log_format: `text` or `json`.
-        log_level: The least severe level that is logged.
-        workers: How many pods, and how many claims, are reconciled at the same time.
-        resync: Seconds between full passes.
-        cluster_templates: Whether ClusterResourceClaimTemplates are copied into namespaces.
-        maintenance: Whether DeviceMaintenances are carried out.
-        catalog: Which ready-made DriverConfigSchemas are applied: `all`, `none`, or drivers
-            with commas between them.
-        catalog_mode: `driver=mode` each.
-        catalog_variable: `driver:NAME=VALUE` each.
-        findings: Whether the cluster is examined as by `kubectl dra doctor`.
-        findings_interval: Seconds between examinations.
-        preemption: `report`: say in DevicePreemptions and Events which pods would have to end so
-            that a pod gets its devices; nothing is evicted. `on`: reserve the devices by
-            DeviceTaintRules and evict these pods. `off`: compute no plans.
-        preemption_after: Seconds for which the scheduler must have refused such a pod.
-        preemption_min_gap: By how much the priority of a victim is lower at least.
-        preemption_max_victims: Pods of one plan at most.
-        preemption_select: `all`: every pod may be a victim that does not refuse; `opted-in`: those
-            with the annotation `dragoman.dev/preemptible: "true"`.
-        preemption_protected_namespaces: Namespaces without victims, beside the operator's own.
-        preemption_schedulers: Whose pods may preempt.
-        preemption_parallel: Preemptions at a time.
-        preemption_evictions_per_hour: Evictions in an hour.
-        preemption_namespace_evictions: The same for the pods of one namespace.
-        preemption_max_grace: Seconds of the longest grace period of a victim.
-        preemption_timeout: Seconds beside the victims' grace period until a preemption has failed.
-        preemption_min_runtime: Seconds for which a pod is spared whose controller lost another one
-            to a preemption in the last hour.
-        preemption_account: User that preemptions are carried out as, by impersonation; empty for
-            the operator's own.
-        explain_events: Whether pods that the scheduler refuses for lack of devices get an Event.
-        explain_after: Seconds for which the scheduler must have refused such a pod.
-        explain_interval: Seconds between two explanations of one pod.
-        device_metrics: Whether metrics have a series per device, with who uses it.
         webhook: How reviews are served in this process; None for not at all. No variable.
         controllers: Whether controllers run, and write; the webhook's own process only reads
             DriverConfigSchemas and serves reviews. No variable.
@@ -190,63 +164,208 @@ class Settings:
 
     kubeconfig: Path | None = None
     context: str | None = None
-    claims: ClaimsMode = "auto"
-    evictions: EvictionsMode = "off"
-    pool_status: PoolStatusMode = "auto"
-    pool_status_grace: float = 5.0
-    inventory_reports: bool = False
-    inventory_holders: bool = False
-    grace: float = 30.0
-    takeover_after: float = 300.0
-    safe_release: bool = False
-    safe_release_grace: float = 600.0
-    safe_release_margin: float = 90.0
-    podgroup_claims: PodGroupClaims = "auto"
-    leader_elect: bool = True
-    lease_duration: float = 15.0
-    renew_deadline: float = 10.0
-    retry_period: float = 2.0
-    namespace: str = field(default_factory=own_namespace)
-    metrics_address: str = ""
-    log_format: LogFormat = "text"
-    log_level: str = "info"
-    workers: int = 32
-    resync: float = 600.0
-    cluster_templates: bool = False
-    maintenance: bool = False
-    catalog: str = "none"
-    catalog_mode: tuple[str, ...] = ()
-    catalog_variable: tuple[str, ...] = ()
-    findings: bool = False
-    findings_interval: float = 600.0
-    preemption: PreemptionMode = "off"
-    preemption_after: float = 10.0
-    preemption_min_gap: int = 1
-    preemption_max_victims: int = 8
-    preemption_select: PreemptionSelect = "all"
-    preemption_protected_namespaces: tuple[str, ...] = ("kube-system",)
-    preemption_schedulers: tuple[str, ...] = ("default-scheduler",)
-    preemption_parallel: int = 2
-    preemption_evictions_per_hour: int = 30
-    preemption_namespace_evictions: int = 15
-    preemption_max_grace: float = 600.0
-    preemption_timeout: float = 60.0
-    preemption_min_runtime: float = 60.0
-    preemption_account: str = ""
-    explain_events: bool = False
-    explain_after: float = 30.0
-    explain_interval: float = 300.0
-    device_metrics: bool = False
+    claims: ClaimsMode = setting(
+        "auto",
+        "own: be the claim controller; assist: help another controller where it fails; auto: "
+        "assist until no other controller is active; off: leave claims alone.",
+    )
+    evictions: EvictionsMode = setting(
+        "off",
+        "own: evict pods from devices with NoExecute taints, as kube-controller-manager's "
+        "device-taint-eviction-controller; assist: evict those that it forgets; off: evict "
+        "none.",
+    )
+    pool_status: PoolStatusMode = setting(
+        "auto",
+        "own: answer ResourcePoolStatusRequests and delete old ones; auto: answer those that "
+        "no other controller answered within 10 seconds; off: leave them alone.",
+    )
+    pool_status_grace: float = setting(
+        5.0,
+        "How long a driver has to complete its pools before a request is answered without them.",
+        least=0.0,
+    )
+    inventory_reports: bool = setting(
+        False, "Write a DevicePoolReport per pool, for users who cannot list claims."
+    )
+    inventory_holders: bool = setting(False, "Name in the reports the claims that hold devices.")
+    grace: float = setting(30.0, "How long another controller has before dragoman acts.", least=0.0)
+    takeover_after: float = setting(
+        300.0, "How long no other controller must be active before auto becomes own.", least=0.0
+    )
+    safe_release: bool = setting(
+        False,
+        "Keep the claim of a pod that left the API before its containers had ended, as after a "
+        "force deletion, until its node has ended them or is given up. With --claims=own; "
+        "otherwise such pods are only reported. The operator then reads nodes and their "
+        "Leases.",
+    )
+    safe_release_grace: float = setting(
+        600.0,
+        "The grace period that is assumed of a pod that left while no operator ran.",
+        least=0.0,
+    )
+    safe_release_margin: float = setting(
+        90.0,
+        "How long a kubelet has after the grace period. It learns of a deletion up to 45 s "
+        "late where its connection died.",
+        least=0.0,
+    )
+    podgroup_claims: PodGroupClaims = setting(
+        "auto",
+        "Whether PodGroups have claims; auto: as the API server's gate "
+        "DRAWorkloadResourceClaims says, and on where its metrics cannot be read.",
+    )
+    leader_elect: bool = setting(
+        True, "Whether only the holder of the Lease dragoman-operator writes."
+    )
+    lease_duration: float = setting(
+        15.0,
+        "How long other replicas wait before they take over from a leader that stopped renewing.",
+    )
+    renew_deadline: float = setting(
+        10.0, "How long a leader continues without a successful renewal."
+    )
+    retry_period: float = setting(2.0, "Time between attempts to acquire or renew the Lease.")
+    namespace: str = field(
+        default_factory=own_namespace,
+        metadata={
+            OPTION: Option("Where the operator keeps its own objects; in a pod its own namespace.")
+        },
+    )
+    metrics_address: str = setting(
+        "",
+        "Serve /metrics, /livez and /readyz there over HTTP; by default nowhere.",
+        metavar="HOST:PORT",
+    )
+    log_format: LogFormat = setting("text")
+    log_level: str = setting("info", choices=("debug", "info", "warning", "error"))
+    workers: int = setting(
+        32,
+        "How many pods, and how many claims, are reconciled at the same time.",
+        least=1,
+        most=1000,
+    )
+    resync: float = setting(600.0, "Time between full passes over everything.", least=1.0)
+    cluster_templates: bool = setting(
+        False, "Whether ClusterResourceClaimTemplates are copied into the namespaces they select."
+    )
+    maintenance: bool = setting(
+        False, "Whether DeviceMaintenances take devices out of service and evict pods."
+    )
+    catalog: str = setting(
+        "none",
+        "Ready-made DriverConfigSchemas to apply; what admins change in them stays theirs.",
+        metavar="all|none|DRIVER,…",
+    )
+    catalog_mode: tuple[str, ...] = setting(
+        (), "Mode of a driver's schema: Enforce, Warn, Audit or Off.", metavar="DRIVER=MODE"
+    )
+    catalog_variable: tuple[str, ...] = setting(
+        (),
+        "Variable of a driver's schema, such as a feature gate of the driver.",
+        metavar="DRIVER:NAME=VALUE",
+    )
+    findings: bool = setting(
+        False, "Whether to check the cluster as kubectl dra doctor does, for metrics and Events."
+    )
+    findings_interval: float = setting(600.0, "Time between two checks.", least=1.0)
+    preemption: PreemptionMode = setting(
+        "off",
+        "report: say in DevicePreemptions, Events and metrics which pods would have to end so "
+        "that a pod gets its devices, and evict nothing; on: reserve the devices by "
+        "DeviceTaintRules, and evict these pods; off: compute no plans.",
+    )
+    preemption_after: float = setting(
+        10.0, "How long a pod must be unschedulable before a plan is computed for it.", least=0.0
+    )
+    preemption_min_gap: int = setting(
+        1,
+        "By how much the priority of a pod that would end is lower at least.",
+        least=1,
+        most=PRIORITY_SPAN,
+        metavar="N",
+    )
+    preemption_max_victims: int = setting(
+        8, "Pods that may end for one pod.", least=1, most=1000, metavar="N"
+    )
+    preemption_select: PreemptionSelect = setting(
+        "all",
+        "all: plans name every pod that may end; opted-in: only those with the annotation "
+        'dragoman.dev/preemptible: "true", also of their namespace.',
+    )
+    preemption_protected_namespaces: tuple[str, ...] = setting(
+        ("kube-system",),
+        "A namespace whose pods never end for others; the operator's own is one as well.",
+        metavar="NAMESPACE",
+    )
+    preemption_schedulers: tuple[str, ...] = setting(
+        ("default-scheduler",), "A scheduler whose pods may preempt.", metavar="NAME"
+    )
+    preemption_parallel: int = setting(2, "Preemptions at a time.", least=1, most=100, metavar="N")
+    preemption_evictions_per_hour: int = setting(
+        30, "Pods that are evicted in an hour at most.", least=1, most=1_000_000, metavar="N"
+    )
+    preemption_namespace_evictions: int = setting(
+        15,
+        "Pods that are evicted in an hour at most for pods of one namespace.",
+        least=1,
+        most=1_000_000,
+        metavar="N",
+    )
+    preemption_max_grace: float = setting(
+        600.0,
+        "The longest grace period of a pod that may end: devices stay reserved for so long.",
+        least=0.0,
+        most=86_400.0,
+    )
+    preemption_timeout: float = setting(
+        60.0,
+        "Time besides the grace period of evicted pods until a preemption has failed.",
+        least=1.0,
+        most=3600.0,
+    )
+    preemption_min_runtime: float = setting(
+        60.0,
+        "How long a pod is spared whose controller lost another one to a preemption.",
+        least=0.0,
+        most=86_400.0,
+    )
+    preemption_account: str = setting(
+        "",
+        "User to impersonate for preemptions, so that the audit log has a name of their own.",
+        metavar="USER",
+    )
+    explain_events: bool = setting(
+        False,
+        "Whether pods that wait for devices get an Event that says what each node lacks, and "
+        "metrics count devices. The operator then reads nodes, ResourceSlices and "
+        "DeviceClasses.",
+    )
+    explain_after: float = setting(
+        30.0, "How long a pod must be unschedulable before the Event.", least=0.0
+    )
+    explain_interval: float = setting(
+        300.0,
+        "Time between two Events about one pod; the second one only has other reasons.",
+        least=1.0,
+    )
+    device_metrics: bool = setting(
+        False, "Whether metrics have a series per device, with the pod that uses it and its UUID."
+    )
     webhook: WebhookSettings | None = None
     controllers: bool = True
 
     def __post_init__(self) -> None:
         """Raise SettingsError naming a setting whose value is unusable."""
-        for name, (least, most) in BOUNDS.items():
-            value = getattr(self, name)
-            if not least <= value <= most:
-                expected = " or more" if most == math.inf else f" to {most:g}"
-                raise SettingsError(f"{_flag(name)}: expected {least:g}{expected}, found {value:g}")
+        for one in fields(self):
+            option = one.metadata.get(OPTION)
+            value = getattr(self, one.name)
+            if option is None or option.least is None or option.least <= value <= option.most:
+                continue
+            expected = " or more" if option.most == math.inf else f" to {option.most:g}"
+            found = f"{option.least:g}{expected}, found {value:g}"
+            raise SettingsError(f"{_flag(one.name)}: expected {found}")
         try:
             Address.parse(self.metrics_address or ":0")
         except ValueError as error:

@@ -1,15 +1,15 @@
 """Options that several commands have, each with one name, one default and one help text."""
 
 from collections.abc import Callable
+from dataclasses import MISSING, Field, fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from dragoman.settings import LogFormat, Settings
+from dragoman.settings import OPTION, PRIORITY_SPAN, Option, Settings
 
 Command = Callable[..., Any]
-_DEFAULTS = Settings()
 
 
 def connection_options(command: Command) -> Command:
@@ -27,18 +27,50 @@ def connection_options(command: Command) -> Command:
 
 def process_options(command: Command) -> Command:
     """Add --metrics-address, --log-format and --log-level: to commands that run for long."""
-    metrics = click.option(
-        "--metrics-address",
-        metavar="HOST:PORT",
-        default=_DEFAULTS.metrics_address,
-        help="Serve /metrics, /livez and /readyz there over HTTP; by default nowhere.",
-    )
-    log_format = click.option(
-        "--log-format", type=click.Choice(get_args(LogFormat)), default=_DEFAULTS.log_format
-    )
-    log_level = click.option(
-        "--log-level",
-        type=click.Choice(["debug", "info", "warning", "error"]),
-        default=_DEFAULTS.log_level,
-    )
-    return metrics(log_format(log_level(command)))
+    return setting_options(Settings, "metrics_address", "log_format", "log_level")(command)
+
+
+def setting_options(kind: type[Any], *names: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds an option for each setting, in their order.
+
+    Args:
+        kind: The dataclass of the settings.
+        names: Which of them; all that are options where none is named.
+    """
+    options = [
+        _option(one, one.metadata[OPTION])
+        for one in fields(kind)
+        if OPTION in one.metadata and (not names or one.name in names)
+    ]
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _option(one: Field[Any], option: Option) -> Callable[[Command], Command]:
+    flag = one.name.replace("_", "-")
+    known: dict[str, Any] = {"help": option.text, "metavar": option.metavar}
+    choices = option.choices or (get_args(one.type) if get_origin(one.type) is Literal else ())
+    most = option.most if option.most < PRIORITY_SPAN else None
+    if one.default_factory is not MISSING:
+        known["default"] = one.default_factory()
+    elif one.default not in (None, ()):
+        known["default"] = one.default
+    if one.type is bool:
+        return click.option(f"--{flag}/--no-{flag}", **known)
+    if choices:
+        known["type"] = click.Choice(choices)
+    elif one.type is int:
+        known["type"] = click.IntRange(option.least, most)  # type: ignore[arg-type]  # ints
+    elif one.type is float:
+        known["type"] = float if option.least is None else click.FloatRange(option.least, most)
+        known["metavar"] = option.metavar or "SECONDS"
+    elif get_origin(one.type) is tuple:
+        known["multiple"] = True
+    elif one.type == Path | None:
+        known["type"] = click.Path(path_type=Path, dir_okay=False, exists=True)
+    return click.option(f"--{flag}", **known)
