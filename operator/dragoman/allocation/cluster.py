@@ -11,8 +11,7 @@ from typing import Final
 
 from dragoman.allocation.features import Profile, profile
 from dragoman.allocation.pools.index import PoolIndex
-from dragoman.allocation.pools.likeness import search_key
-from dragoman.allocation.pools.nodepools import NodePools, SearchKey
+from dragoman.allocation.pools.nodepools import NodePools, SearchKey, search_key
 from dragoman.allocation.pools.nodeselector import NodeSelectorError
 from dragoman.allocation.pools.pool import Pool
 from dragoman.allocation.pools.taints import tainted

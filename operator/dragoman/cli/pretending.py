@@ -11,8 +11,8 @@ import click
 from dragoman.cli.dra.cluster import files
 from dragoman.cli.terminal import say
 from dragoman.cli.unusable import UnusableInput
-from dragoman.drivers.pretend import faults, guard, recorded, shapes
-from dragoman.drivers.pretend.slices import PretendPool
+from dragoman.drivers.pretend import faults, guard, shapes
+from dragoman.drivers.pretend.slices import PretendPool, recorded_drivers, recorded_pools
 from dragoman.drivers.throwaway.api import Api, ApiError
 from dragoman.drivers.throwaway.plane import is_throwaway
 from dragoman.inventory.snapshots import snapshot
@@ -159,12 +159,12 @@ def _pools(options: Mapping[str, Any]) -> tuple[str, list[PretendPool]]:
 
 def _recorded(options: Mapping[str, Any]) -> tuple[str, list[PretendPool]]:
     slices = _slices(options["source"])
-    known = recorded.drivers(slices)
+    known = recorded_drivers(slices)
     driver = options["driver"] or (known[0] if len(known) == 1 else "")
     if driver not in known:
         raise click.UsageError(f"--driver: name one of {', '.join(known) or 'none: no slices'}")
     name = options["driver_name"] or guard.pretended(driver)
-    found = recorded.pools(slices, driver, name)
+    found = recorded_pools(slices, driver, name)
     wanted = options["names"]
     if wanted and len(found) == 1:  # one recorded node stands for each that is named
         found = [replace(found[0], node=node, name="") for node in wanted]

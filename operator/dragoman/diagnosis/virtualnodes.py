@@ -1,4 +1,4 @@
-"""Virtual nodes: copies of real ones, with copies of their slices, and as objects to apply."""
+"""Virtual nodes: copies of real ones or nodes of files, with slices, and as objects to apply."""
 
 import re
 from collections import Counter
@@ -7,8 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dragoman.allocation import Content, Device, Node, Slice
+from dragoman.diagnosis.files import overlaid
+from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.world import NodeFact, World
 from dragoman.inventory.snapshots.documents import Document
+from dragoman.inventory.snapshots.snapshot import Snapshot
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 
@@ -144,3 +147,38 @@ def _slice_document(one: Slice) -> dict[str, Any]:
         "metadata": {"name": one.name},
         "spec": spec,
     }
+
+
+def added(trees: Iterable[Any], taken: str, origin: str) -> tuple[Virtual, ...]:
+    """Return the nodes of a file with the slices that are local to them.
+
+    Args:
+        trees: JSON trees of the file's documents; other kinds are ignored.
+        taken: When the cluster was read: its slices are no older.
+        origin: The option and the file, for messages.
+
+    Raises:
+        ChangeError: The file has no node, an object is malformed, or a slice is not local to a
+            node of the file.
+    """
+    world = parse(overlaid(Snapshot(taken=taken), trees, "").snapshot)
+    if world.malformed:
+        first = world.malformed[0]
+        raise ChangeError(f"{origin}: {first.plural} {first.name}: {first.problem}")
+    if not world.nodes:
+        raise ChangeError(f"{origin}: the file has no Node; one with its ResourceSlices is needed")
+    local: dict[str, list[Slice]] = {name: [] for name in world.nodes}
+    for one in _dated(world):
+        node = one.node_name or ""
+        if node not in local:
+            there = ", ".join(sorted(local))
+            raise ChangeError(
+                f"{origin}: ResourceSlice {one.name} has no spec.nodeName of a node in the "
+                f"file ({there}); put slices of other nodes into a file of -f"
+            )
+        local[node].append(one)
+    return tuple(Virtual(world.nodes[name], tuple(slices)) for name, slices in local.items())
+
+
+def _dated(world: World) -> Iterable[Slice]:
+    return (replace(one, created=one.created or world.now) for one in world.slices)

@@ -13,8 +13,8 @@ from dragoman.linting.findings.finding import (
     Finding,
     Problem,
     UnreadableFile,
+    render,
 )
-from dragoman.linting.findings.paths import render
 from dragoman.linting.knowledge.api import Misfit, ServedApi
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.knowledge.devices import KnownDevices

@@ -11,12 +11,10 @@ from weakref import WeakValueDictionary
 
 from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.assembly import assemble
-from dragoman.allocation.pools.conditional import ConditionalSlices
-from dragoman.allocation.pools.nodepools import NodePools
+from dragoman.allocation.pools.nodepools import NodePools, PoolSlices
 from dragoman.allocation.pools.nodeselector import NodeSelectorError
 from dragoman.allocation.pools.pool import INCOMPLETE, INVALID, Pool, Shape
-from dragoman.allocation.pools.poolslices import PoolSlices
-from dragoman.allocation.pools.relevance import counters_everywhere, skipped
+from dragoman.allocation.pools.relevance import ConditionalSlices, counters_everywhere, skipped
 from dragoman.model.device import Content
 from dragoman.model.deviceid import PoolID
 from dragoman.model.nodes import Node

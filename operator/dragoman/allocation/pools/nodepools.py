@@ -1,10 +1,39 @@
-"""The pools that one node sees."""
+"""The pools that one node sees, and what decides a search on it."""
 
 from collections.abc import Sequence
 
+from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.pool import Pool
-from dragoman.allocation.pools.poolslices import PoolSlices
+from dragoman.allocation.pools.usage import Usage
 from dragoman.model.nodes import Node
+from dragoman.model.slice import Slice
+
+
+class PoolSlices:
+    """All slices of one pool by name, with what was made of them.
+
+    Attributes:
+        slices: The slices.
+        everywhere: Those that belong to the pool on every node.
+        conditional: How many belong to it on nodes with certain labels, or by single devices.
+        common: The pool as nodes see it for which no other slice is relevant.
+        late: Whether `common` is made on next use, because the pool is large.
+        made: Pools by the names of the slices that are relevant for a node.
+        version: Changes whenever a slice does.
+        uses: Changes whenever a claim on the pool does.
+    """
+
+    __slots__ = ("common", "conditional", "everywhere", "late", "made", "slices", "uses", "version")
+
+    def __init__(self) -> None:
+        self.slices: dict[str, Slice] = {}
+        self.everywhere: dict[str, Slice] = {}
+        self.conditional = 0
+        self.common: Pool | None = None
+        self.late = False
+        self.made: dict[tuple[str, ...], Pool | None] = {}
+        self.version = 0
+        self.uses = 0
 
 
 class SearchKey:
@@ -61,3 +90,28 @@ class NodePools:
             stamp: Changes whenever a pool that other nodes see, too, does.
         """
         return stamp == self._stamp and self._versions == [pool.version for pool in self.local]
+
+
+def search_key(found: NodePools, usage: Usage, profile: Profile) -> SearchKey | None:
+    """Return what decides a search on a node; None where only the node itself does.
+
+    Names do not decide anything: pools and slices are sorted already, and devices go by position.
+    """
+    if found.error or profile.features.CompatibilityGroups:
+        return None
+    key: list[object] = []
+    for pool in found.pools:
+        if (pool.usable or pool.contents) and not pool.alike:
+            return None
+        key.append(pool.shape)
+        if pool.contents:
+            key.append(pool.usage(usage).key)
+    if not profile.counters_by_driver and _share_counters(found):
+        return None
+    return SearchKey(tuple(key))
+
+
+def _share_counters(found: NodePools) -> bool:
+    """Tell whether pools of two drivers share a name, and in 1.36 their counters."""
+    names = [pool.id.pool for pool in found.pools if pool.counters]
+    return len(names) != len(set(names))

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from dragoman.cel import types
 from dragoman.cel.check.literals import CHECKED, Literals, check_literals
-from dragoman.cel.check.resolution import no_overload, resolve
-from dragoman.cel.check.scope import SCALARS, Names, Scope
+from dragoman.cel.check.scope import SCALARS, Names, Scope, no_overload, resolve
 from dragoman.cel.syntax.nodes import (
     Call,
     Comprehension,

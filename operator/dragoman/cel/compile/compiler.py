@@ -4,17 +4,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dragoman.cel.check.overloads import Overload
-from dragoman.cel.compile import binding, comparisons, comprehensions, logic
+from dragoman.cel.compile import comparisons, comprehensions, logic
 from dragoman.cel.compile.calls import call, or_else
 from dragoman.cel.compile.closure import Closure, Compiled, checked, constant, rewrapped
 from dragoman.cel.compile.functions import function_call
-from dragoman.cel.compile.literals import list_literal, map_literal
+from dragoman.cel.compile.literals import (
+    instantiation_failure,
+    list_literal,
+    map_literal,
+    type_called,
+    undefined_type,
+)
 from dragoman.cel.compile.loops import Loop
 from dragoman.cel.compile.patterns import PATTERN_FUNCTIONS, Patterns
 from dragoman.cel.compile.selections import Qualifier, Selection
 from dragoman.cel.compile.statictypes import StaticTypes
-from dragoman.cel.compile.typereferences import instantiation_failure, type_called, undefined_type
-from dragoman.cel.compile.variables import Variables
+from dragoman.cel.compile.variables import Variables, bind, bound_variable
 from dragoman.cel.cost import call_cost_of
 from dragoman.cel.errors import EvaluationError, OperationError
 from dragoman.cel.library import OVERLOADS
@@ -257,11 +262,11 @@ class _Compiler:
             type_called(node.accumulator)
         self._types.enter(node)
         slot = self.variables.new_slot()
-        selection = Selection(binding.bound_variable(slot, value), 0, 1)
+        selection = Selection(bound_variable(slot, value), 0, 1)
         self.variables.enter(node.accumulator, selection)
         body = self.closure(node.result)
         self.variables.leave(node.accumulator)
-        return binding.bind(slot, body)
+        return bind(slot, body)
 
 
 def _planner(node: Node) -> Any:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from dragoman.cel.compile.closure import Closure, Code, constant
 from dragoman.cel.cost import LIST_LITERAL, MAP_LITERAL
 from dragoman.cel.data import BuiltMap
-from dragoman.cel.errors import EvaluationAborted, EvaluationError, OperationError
+from dragoman.cel.errors import CompileError, EvaluationAborted, EvaluationError, OperationError
+from dragoman.cel.library.conversions import type_named
 from dragoman.cel.representation import NONE, Optional, entry_key, shown
 from dragoman.cel.state import COST, State
+from dragoman.cel.types import Type
 
 
 def list_literal(items: Sequence[Closure], optional: frozenset[int]) -> Closure:
@@ -108,3 +110,25 @@ def _entry_content(key: Any, value: Any) -> Any:
         text = "cannot initialize optional entry '{}' from non-optional value {}"
         raise OperationError(lambda: text.format(shown(key), shown(value)))
     return value.value
+
+
+_TYPES: Final = frozenset(
+    ("bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint")
+)
+
+
+def instantiation_failure(error: EvaluationError) -> CompileError:
+    """Return the error of a constant that cannot be converted."""
+    return CompileError(f"program instantiation failed: {error.message}")
+
+
+def undefined_type(name: str) -> CompileError:
+    """Return the error of a type that the evaluator does not know."""
+    return instantiation_failure(OperationError(f"reference to undefined type: {name}"))
+
+
+def type_called(name: str) -> Type:
+    """Return the type of a name: to cel-go a variable of type `type` is the type of its name."""
+    if name not in _TYPES:
+        raise undefined_type(name)
+    return type_named(name)

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from dragoman.cel.data import DataList, DataMap, Invalid, MapList, Record, SetList
 from dragoman.cel.errors import OperationError
-from dragoman.cel.rules.names import escape
-from dragoman.cel.rules.shapes import Schema, Shapes, is_embedded, with_meta
+from dragoman.cel.rules.shapes import Schema, Shapes, escape, is_embedded, with_meta
 from dragoman.cel.syntax.tokens import RESERVED
 from dragoman.cel.values.base64 import decode_base64
 from dragoman.cel.values.dates import parse_date, parse_date_time

@@ -5,13 +5,13 @@ Source: apiserver pkg/cel/common/schemas.go.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.cel import types
 from dragoman.cel.estimate import Path
-from dragoman.cel.rules.names import escape
 from dragoman.cel.syntax.tokens import RESERVED
 from dragoman.cel.types import Kind, Type
 
@@ -233,3 +233,17 @@ def size_of(shape: Shape, path: Path) -> int | None:
             return None
     assert current is not None
     return current.most
+
+
+_ACCESSIBLE = re.compile(r"[A-Za-z_.\-/][A-Za-z0-9_.\-/]*", re.ASCII)
+_ESCAPED = re.compile(r"__|[.\-/]")
+_ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+
+
+def escape(name: str) -> str | None:
+    """Return the identifier of a property, None if CEL cannot name it."""
+    if name in RESERVED:
+        return f"__{name}__"
+    if not _ACCESSIBLE.fullmatch(name):
+        return None
+    return _ESCAPED.sub(lambda match: _ESCAPES[match[0]], name)

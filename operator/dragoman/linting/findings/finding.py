@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dragoman.driverconfigs import fielderrors
 from dragoman.linting.findings.edits import Edit
 from dragoman.words import counted
 
@@ -183,3 +184,8 @@ class CheckReport:
                 "skipped": dict(sorted((self.skipped or {}).items())),
             },
         }
+
+
+def render(steps: Steps) -> str:
+    """Write `("spec", "requests", 0)` as `spec.requests[0]`."""
+    return fielderrors.render(steps).removeprefix(".")

@@ -7,8 +7,7 @@ docs/check.md.
 from collections.abc import Iterator
 from typing import Any, Final
 
-from dragoman.linting.findings.finding import ERROR, WARNING, Problem, Steps
-from dragoman.linting.findings.paths import render
+from dragoman.linting.findings.finding import ERROR, WARNING, Problem, Steps, render
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.manifestobjects import Object, mapping, reach, sequence, text
 

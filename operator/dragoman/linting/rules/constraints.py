@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from dragoman.linting.findings.finding import Problem, Steps
-from dragoman.linting.findings.paths import render
+from dragoman.linting.findings.finding import Problem, Steps, render
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.knowledge.devices import ATTRIBUTES, Given, common
 from dragoman.linting.manifests.manifestobjects import Object, mapping, sequence, text

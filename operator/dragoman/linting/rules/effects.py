@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from dragoman.linting.findings.finding import Problem, Steps
-from dragoman.linting.findings.paths import render
+from dragoman.linting.findings.finding import Problem, Steps, render
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.manifestobjects import (
     Object,
@@ -133,7 +132,7 @@ def check_config_drivers(obj: Object, context: Context) -> Iterator[Problem]:
 
 def _drivers(obj: Object, context: Context) -> dict[str, frozenset[str]]:
     """Return the drivers of each request, or of the class itself under the empty name."""
-    from dragoman.linting.selectors.drivers import drivers_of  # noqa: PLC0415 — CEL is heavy
+    from dragoman.linting.selectors.implications import drivers_of  # noqa: PLC0415 — CEL is heavy
 
     names = [one.name for one in obj.requests] or [""]
     found: dict[str, frozenset[str]] = {}

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from dragoman.linting.findings.finding import ERROR, WARNING, Problem, Steps
-from dragoman.linting.findings.paths import render
+from dragoman.linting.findings.finding import ERROR, WARNING, Problem, Steps, render
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.manifestobjects import Object, PodSpec, mapping, sequence, text
 from dragoman.linting.selectors.scopes import scopes
@@ -147,7 +146,7 @@ def _network_attached(context: Context, obj: Object, name: str) -> bool:
         for one in context.objects
         if one.kind == "ResourceSlice" and not mapping(one.tree.get("spec")).get("nodeName")
     }
-    from dragoman.linting.selectors.drivers import drivers_of  # noqa: PLC0415 — CEL is heavy
+    from dragoman.linting.selectors.implications import drivers_of  # noqa: PLC0415 — CEL is heavy
 
     if not drivers:
         return False

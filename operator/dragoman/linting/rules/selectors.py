@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from dragoman.linting.findings.finding import Problem
-from dragoman.linting.findings.paths import render
+from dragoman.linting.findings.finding import Problem, render
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.manifestobjects import Object
 from dragoman.linting.selectors.scopes import scopes

@@ -6,8 +6,7 @@ Without `--kubernetes` a manifest is checked for the newest version, and may go 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from dragoman.linting.findings.finding import Problem, Steps
-from dragoman.linting.findings.paths import render
+from dragoman.linting.findings.finding import Problem, Steps, render
 from dragoman.linting.knowledge.api import Misfit, api_of
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.manifestobjects import Object

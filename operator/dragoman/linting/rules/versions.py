@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from dragoman.driverconfigs.fielderrors import shorten
 from dragoman.linting.findings.edits import Edit, Lift, Nest, Set
-from dragoman.linting.findings.finding import Problem, Steps
-from dragoman.linting.findings.paths import render
+from dragoman.linting.findings.finding import Problem, Steps, render
 from dragoman.linting.knowledge.api import QUANTITY_WORDS, Misfit, api_of, is_older
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.manifestobjects import (

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.cel.syntax.nodes import Call, Literal, Node, Select
+from dragoman.linting.knowledge.context import Context
+from dragoman.linting.selectors.compilation import compiled
+from dragoman.linting.selectors.scopes import SelectorScope
 from dragoman.linting.selectors.syntax import Key, guards, is_device, subject
 
 
@@ -78,3 +81,10 @@ def _sides(node: Node, function: str) -> Iterator[tuple[Node, str]]:
         for left, right in (node.args, node.args[::-1]):
             if isinstance(right, Literal) and isinstance(right.value, str):
                 yield left, right.value
+
+
+def drivers_of(scope: SelectorScope, context: Context) -> frozenset[str]:
+    """Return the drivers that the selectors of a scope require."""
+    texts = (*scope.before, *(one for _, one in scope.own))
+    trees = [tree for one in texts if (tree := compiled(one, context).tree) is not None]
+    return implications(trees).driver

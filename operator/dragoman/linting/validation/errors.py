@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dragoman.driverconfigs.fielderrors import shorten
-from dragoman.linting.findings.finding import Problem, Steps
-from dragoman.linting.findings.paths import render
+from dragoman.linting.findings.finding import Problem, Steps, render
 from dragoman.versions import NEWEST, Version
 
 INVALID: Final = "dra/invalid"

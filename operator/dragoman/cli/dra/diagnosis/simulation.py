@@ -12,12 +12,12 @@ from dragoman.allocation import TimeBudget, TooExpensiveError
 from dragoman.cli.dra import notes, output
 from dragoman.cli.dra.cluster.files import documents, require_valid, trees
 from dragoman.cli.dra.output import Unusable
-from dragoman.diagnosis.addednodes import added as nodes_of
 from dragoman.diagnosis.changes import Changes, changed, taint_rule
 from dragoman.diagnosis.explain import unreadable
 from dragoman.diagnosis.files import WORKLOADS, PlannedCluster, flat, overlaid
 from dragoman.diagnosis.simulate import MOST, Placement, largest, place
 from dragoman.diagnosis.virtualnodes import ChangeError, Virtual
+from dragoman.diagnosis.virtualnodes import added as nodes_of
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import Inventory, take
 

@@ -1,5 +1,6 @@
 """The map of the page: nodes with their devices, and what the panel shows about each."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +8,6 @@ from typing import Any, Final
 
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.inventory import top_tables
-from dragoman.cli.dra.ui.natural import natural
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import DeviceState, Inventory, InventoryDevice
 from dragoman.inventory.usage import summary
@@ -200,3 +200,17 @@ def _holder(holding: Holding) -> dict[str, Any]:
         "consumed": dict(holding.result.consumed or ()),
     }
     return {key: value for key, value in found.items() if value}
+
+
+_NUMBER: Final = re.compile(r"([0-9]+)", re.ASCII)
+_LONGEST: Final = 64
+"""Digits of a number that count; longer ones are not numbers to people."""
+
+
+def natural(name: str) -> tuple[tuple[str, int], ...]:
+    """Return a key by which names sort in the order of the numbers in them."""
+    parts = _NUMBER.split(name)
+    numbers = [*parts[1::2], "0"]
+    return tuple(
+        (text, int(number[:_LONGEST])) for text, number in zip(parts[::2], numbers, strict=True)
+    )

@@ -1,9 +1,10 @@
 """Fields that several kinds of a snapshot without names have."""
 
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
-from dragoman.inventory.snapshots.anonymous.departures import DEPARTURES
+from dragoman.inventory.snapshots.anonymous.tokens import NODE
 from dragoman.inventory.snapshots.anonymous.treatments import (
     API_VERSION,
     ATTRIBUTE,
@@ -29,6 +30,7 @@ from dragoman.inventory.snapshots.anonymous.treatments import (
     TIME,
     UID,
     VALUE,
+    NameTreatment,
     Treatment,
     named,
     number,
@@ -49,6 +51,27 @@ from dragoman.inventory.snapshots.documents import (
     POD_CLAIM_ANNOTATION,
     PREEMPTION,
 )
+from dragoman.model.departure import record, recorded
+
+
+def _without_names(names: NameTreatment, value: Any) -> Any:
+    if not isinstance(value, str):
+        return ""
+    found = [
+        replace(
+            one,
+            uid=names.token("uid", one.uid),
+            pod=names.token("object", one.pod),
+            node=names.token(NODE, one.node) if one.node else "",
+            node_uid=names.token("uid", one.node_uid) if one.node_uid else "",
+        )
+        for one in recorded(value).values()
+    ]
+    return record(found)
+
+
+DEPARTURES: Final[Treatment] = _without_names
+
 
 _EFFECT: Final = words("NoSchedule", "NoExecute", "PreferNoSchedule", "None")
 BOOLEAN: Final = words("true", "false")
