@@ -8,7 +8,8 @@ an absent field is absent for the allocator, too.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -30,10 +31,12 @@ from dragoman.model.nodeselector import NodeSelector, node_selector
 from dragoman.model.taints import Taint, parse_taint
 
 _ZERO = amount("0")
-_contents: WeakValueDictionary[tuple[str, bytes], Content] = WeakValueDictionary()
-"""Devices that look alike, by driver and JSON text, while any slice has them."""
+_contents: WeakValueDictionary[bytes, Content] = WeakValueDictionary()
+"""Devices that look alike, by driver and document, while any slice has them."""
 _traits: WeakValueDictionary[bytes, Traits] = WeakValueDictionary()
-"""What devices have beside names and attributes, by JSON text."""
+"""What devices have beside names and attributes, by driver and all other fields."""
+_alike: WeakValueDictionary[bytes, Content] = WeakValueDictionary()
+"""A content of each of these traits."""
 
 
 class CapacityPolicy(NamedTuple):
@@ -138,27 +141,49 @@ def parse_device(document: Document, driver: str, within: str) -> Device:
     """Read a device of a slice of this driver."""
     name = text(document, "name", within)
     look = {key: value for key, value in document.items() if key != "name"}
+    rest = {key: value for key, value in look.items() if key != "attributes"}
     try:
-        key = (driver, orjson.dumps(look))
-        traits = orjson.dumps({key: value for key, value in look.items() if key != "attributes"})
+        key, traits = _key(driver, look), _key(driver, rest)
+        content = _contents.get(key)
+        if content is None:
+            # A copy of the document: the caller may change its own, and the cache is shared by all.
+            content = _contents[key] = _copied(look, driver, traits, within)
     except TypeError:  # an integer beyond 64 bits, or nesting too deep
-        return Device(name, _content(look, driver, Traits(), within))
-    content = _contents.get(key)
-    if content is None:
-        # A copy of the document: the caller may change its own, and the cache is shared by all.
-        shared = _traits.setdefault(traits, Traits())
-        content = _contents[key] = _content(orjson.loads(key[1]), driver, shared, within)
+        content = _content(look, driver, Traits(), within)
     return Device(name, content)
 
 
-def _content(look: Document, driver: str, traits: Traits, within: str) -> Content:
+def _key(driver: str, document: Document) -> bytes:
+    """Return what stands for a document; a digest, as clusters may have 100,000 devices."""
+    return blake2b(orjson.dumps((driver, document)), digest_size=16).digest()
+
+
+def _copied(look: Document, driver: str, traits: bytes, within: str) -> Content:
+    alike = _alike.get(traits)
+    if alike is None:
+        shared = _traits.setdefault(traits, Traits())
+        content = _content(orjson.loads(orjson.dumps(look)), driver, shared, within)
+        _alike[traits] = content
+        return content
+    # A device with attributes of its own, such as a serial number, shares all the rest.
+    document = dict(alike.document)
+    document.pop("attributes", None)
+    if "attributes" in look:
+        document["attributes"] = orjson.loads(orjson.dumps(look["attributes"]))
+    return replace(alike, document=document, attributes=_attributes(document, within))
+
+
+def _attributes(look: Document, within: str) -> Mapping[str, Document]:
     attributes = mapping(look, "attributes", within)
-    attributes = {name: mapping(attributes, name, f"{within}attributes.") for name in attributes}
+    return {name: mapping(attributes, name, f"{within}attributes.") for name in attributes}
+
+
+def _content(look: Document, driver: str, traits: Traits, within: str) -> Content:
     conditions = texts(look, "bindingConditions", within)
     return Content(
         driver=driver,
         document=look,
-        attributes=attributes,
+        attributes=_attributes(look, within),
         capacity=_capacities(look, within),
         shareable=flag(look, "allowMultipleAllocations", within) is True,
         consumes=tuple(
