@@ -29,7 +29,7 @@ def test_devices_that_differ_in_attributes_share_all_the_rest() -> None:
     before = copy.deepcopy(given)
     found = [parse_device(one, DRIVER, "") for one in given]
     assert given == before
-    assert [one.content.document | {"name": one.name} for one in found] == given
+    assert [{**one.content.document, "name": one.name} for one in found] == given
     assert [dict(one.content.attributes) for one in found] == [
         {"uuid": {"string": "GPU-1"}},
         {"uuid": {"string": "GPU-2"}},
