@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.driverconfigs.objects.driverconfigschema import (
     CHECKED_AGAINST,
@@ -15,9 +15,9 @@ from dragoman.driverconfigs.objects.driverconfigschema import (
 )
 from dragoman.driverconfigs.objects.schemaparser import parse
 
-DESCRIPTION: Final = "dragoman.dev/description"
+DESCRIPTION = "dragoman.dev/description"
 
-_HEAD: Final = """\
+_HEAD = """\
 # The catalog
 
 Ready-made DriverConfigSchemas, one per driver. They say what each driver does when it prepares a
@@ -55,7 +55,7 @@ setting as `--variable gpu.nvidia.com:MPSSupport=true`; without it, what depends
 warning.
 """
 
-_EARLIER: Final = """\
+_EARLIER = """\
 The newest schema of a driver is the default. The schemas below describe earlier releases, which
 accept less. The folder `crds/catalog/releases` holds them. Each has the name of the default
 object and replaces it. The operator applies one with `--catalog all,dra.net@v1.4.0`, and the

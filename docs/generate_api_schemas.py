@@ -19,16 +19,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from tests.support.controlplane.artifacts import cache_root
 from tests.support.controlplane.toolchain import MODULES, go_for
 
-FOLDER: Final = Path(__file__).parent.parent / "operator/dragoman/linting/knowledge/data"
-VERSIONS: Final = ("v1.34.4", "v1.35.4", "v1.36.3", "v1.37.1")
-PREFIX: Final = "#/components/schemas/"
-WHOLE: Final = "resource.k8s.io"
-HOLDERS: Final = {
+FOLDER = Path(__file__).parent.parent / "operator/dragoman/linting/knowledge/data"
+VERSIONS = ("v1.34.4", "v1.35.4", "v1.36.3", "v1.37.1")
+PREFIX = "#/components/schemas/"
+WHOLE = "resource.k8s.io"
+HOLDERS = {
     "api/v1": ("Pod", "PodTemplate", "ReplicationController"),
     "apis/apps/v1": ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"),
     "apis/batch/v1": ("CronJob", "Job"),
@@ -38,7 +38,7 @@ HOLDERS: Final = {
 }
 """Kinds that hold pod templates or name claims, by the path of their OpenAPI document."""
 
-PARTS: Final = (
+PARTS = (
     "CronJobSpec", "DaemonSetSpec", "DeploymentSpec", "JobSpec", "JobTemplateSpec",
     "ReplicaSetSpec", "ReplicationControllerSpec", "StatefulSetSpec", "PodSpec",
     "PodTemplateSpec", "Container",
@@ -48,11 +48,11 @@ PARTS: Final = (
 )  # fmt: skip
 """Definitions of holders that are kept; all others are any object."""
 
-DEFINITION: Final = re.compile(r"func schema_(\w+)\(ref")
-PROPERTY: Final = re.compile(r'\t{5}"([^"]+)": \{')
-ENUM: Final = re.compile(r"\t+Enum: +\[\]interface\{\}\{(.*)\},")
+DEFINITION = re.compile(r"func schema_(\w+)\(ref")
+PROPERTY = re.compile(r'\t{5}"([^"]+)": \{')
+ENUM = re.compile(r"\t+Enum: +\[\]interface\{\}\{(.*)\},")
 
-SPECIAL: Final[dict[str, dict[str, Any]]] = {
+SPECIAL: dict[str, dict[str, Any]] = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": {"format": "quantity"},
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {},
     "io.k8s.apimachinery.pkg.runtime.RawExtension": {},

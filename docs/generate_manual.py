@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 import yaml
@@ -18,12 +18,12 @@ from docs import generate_chart
 from dragoman.cli import AUTHOR_COMMANDS, SERVER_COMMANDS, USER_COMMANDS, cli
 from dragoman.cli.dra.cluster.options import FIELDS
 
-DOCS: Final = Path(__file__).parent
-ROOT: Final = DOCS.parent
-SHARED: Final = frozenset(FIELDS)
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+SHARED = frozenset(FIELDS)
 """Options that every command has that reads a cluster."""
-_GENERATED: Final = "<!-- `make pages` generates this page; a test compares it. -->"
-CLI_HEAD: Final = f"""\
+_GENERATED = "<!-- `make pages` generates this page; a test compares it. -->"
+CLI_HEAD = f"""\
 # Command line
 
 {_GENERATED}
@@ -31,7 +31,7 @@ CLI_HEAD: Final = f"""\
 `kubectl dra COMMAND` and `dragoman COMMAND` run the same program; the commands for servers exist
 only as `dragoman COMMAND`. A flag overrides its environment variable.
 """
-VALUES_HEAD: Final = f"""\
+VALUES_HEAD = f"""\
 # Values of the chart
 
 {_GENERATED}
@@ -39,8 +39,8 @@ VALUES_HEAD: Final = f"""\
 The [README of the chart](../charts/dragoman/README.md) explains them in context. Helm rejects
 values that do not have the type and form of these tables.
 """
-VALUES_TABLE: Final = "| value | type | default | meaning |\n|---|---|---|---|\n"
-API_HEAD: Final = f"""\
+VALUES_TABLE = "| value | type | default | meaning |\n|---|---|---|---|\n"
+API_HEAD = f"""\
 # API reference
 
 {_GENERATED}

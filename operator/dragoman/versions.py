@@ -6,7 +6,6 @@ docs/kubernetes-versions.md lists what a new one needs.
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
 
 Version = tuple[int, int]
 
@@ -18,13 +17,13 @@ NEWEST: Version = (1, 37)
 """What is newer counts as this."""
 KNOWN: tuple[Version, ...] = tuple((1, minor) for minor in range(OLDEST[1], NEWEST[1] + 1))
 
-NEXT: Final[Version] = (NEWEST[0], NEWEST[1] + 1)
+NEXT: Version = (NEWEST[0], NEWEST[1] + 1)
 """The release whose removals are known, and nothing else of it."""
-TARGETS: Final = (*KNOWN, NEXT)
-_KINDS: Final = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
-GROUP: Final = "resource.k8s.io"
+TARGETS = (*KNOWN, NEXT)
+_KINDS = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
+GROUP = "resource.k8s.io"
 """The API group of Dynamic Resource Allocation."""
-REMOVED_IN: Final[Mapping[tuple[str, str], Version]] = MappingProxyType(
+REMOVED_IN: Mapping[tuple[str, str], Version] = MappingProxyType(
     {
         **{("v1beta1", kind): (1, 38) for kind in _KINDS},
         **{("v1beta2", kind): (1, 39) for kind in _KINDS},
@@ -38,7 +37,7 @@ REMOVED_IN: Final[Mapping[tuple[str, str], Version]] = MappingProxyType(
 Source: k8s.io/api v0.37.1, resource/*/zz_generated.prerelease-lifecycle.go.
 """
 
-GATES_REMOVED_IN: Final[Mapping[str, Version]] = MappingProxyType(
+GATES_REMOVED_IN: Mapping[str, Version] = MappingProxyType(
     {
         "KubeletPodResourcesDynamicResources": (1, 37),
         "KubeletPodResourcesGet": (1, 37),
@@ -50,7 +49,7 @@ GATES_REMOVED_IN: Final[Mapping[str, Version]] = MappingProxyType(
 
 Source: the comments of pkg/features/kube_features.go in Kubernetes 1.36.3.
 """
-OWN_DOMAIN_REFUSED: Final[Version] = (1, 38)
+OWN_DOMAIN_REFUSED: Version = (1, 38)
 """First release of the drivers' helper library that publishes no slice with a name that carries the
 driver's own domain (kubernetes#142218)."""
 

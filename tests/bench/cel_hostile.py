@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Iterator
 from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from dragoman.cel import selectors
 from dragoman.cel.check.declarations import overloads_of
@@ -34,12 +34,12 @@ from tests.bench.cel_hostile_parts import (
 )
 from tests.support.worlds.expressions import chained
 
-DEVICE: Final = {
+DEVICE = {
     "attributes": {"a": {"string": "x" * 64}, "l": {"ints": list(range(48))}},
     "capacity": {"memory": {"value": "80Gi"}},
 }
-SHOWN: Final = 20
-NEAR: Final = 0.7
+SHOWN = 20
+NEAR = 0.7
 """Seconds from which the best of three evaluations counts: other processes slow some."""
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-ATOMS: Final[dict[str, tuple[str, ...]]] = {
+ATOMS: dict[str, tuple[str, ...]] = {
     "bool": ("true", "i < j", "j == 7"),
     "int": ("i", "j", "0", "-1", "9223372036854775807", "-9223372036854775807", "100000 * i"),
     "uint": ("0u", "uint(j)", "18446744073709551615u"),
@@ -63,7 +61,7 @@ ATOMS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Expressions of each type; names in capitals are bound outside of the loops."""
 
-LISTS: Final = {
+LISTS = {
     "bool": "{n}.map(x, x % 2 == 0)",
     "int": "{n}",
     "uint": "{n}.map(x, uint(x))",
@@ -83,7 +81,7 @@ LISTS: Final = {
 }
 """A long list of each type of element; `{n}` is a range."""
 
-BOUND: Final = {
+BOUND = {
     "BY": "bytes(LT)",
     "TS": "timestamp('2020-01-01T00:00:00.123456789Z')",
     "DU": "duration('2562047h47m16.854775807s')",
@@ -101,12 +99,12 @@ BOUND: Final = {
 }
 """Values by name."""
 
-LIST_NAMES: Final = {kind: f"L{number}" for number, kind in enumerate(LISTS)}
+LIST_NAMES = {kind: f"L{number}" for number, kind in enumerate(LISTS)}
 
-PARAMETERS: Final = ("int", "string", "double", "dyn", "list(int)", "kubernetes.Quantity", "bytes")
+PARAMETERS = ("int", "string", "double", "dyn", "list(int)", "kubernetes.Quantity", "bytes")
 """Types that stand for a type parameter of a signature."""
 
-OPERATORS: Final = {
+OPERATORS = {
     "_?_:_": "({0} ? {1} : {2})",
     "_[_]": "{0}[{1}]",
     "_[?_]": "{0}[?{1}]",
@@ -114,7 +112,7 @@ OPERATORS: Final = {
 }
 """Functions that are not called by their name."""
 
-MACROS: Final = (
+MACROS = (
     "{list}.sortBy(x, {any})",
     "{list}.sortBy(x, x)",
     "{list}.map(x, {any})",
@@ -145,7 +143,7 @@ MACROS: Final = (
 )
 """Expressions that no signature describes."""
 
-ERRORS: Final = (
+ERRORS = (
     "1 / 0",
     "int('x')",
     "[1][j + 1]",

@@ -11,29 +11,28 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
 from tests.ui.browser import Window, launched
 from tests.ui.clusters import cluster
 from tests.ui.conftest import snapshot_file
 
-NODES: Final = 1000
-ROUNDS: Final = 5
-TARGET: Final = 1000
+NODES = 1000
+ROUNDS = 5
+TARGET = 1000
 """Milliseconds from the navigation to the first paint."""
-INTERACTION: Final = 100
+INTERACTION = 100
 """Milliseconds from a click to the frame that shows what it did."""
-_DRAGOMAN: Final = (sys.executable, "-m", "dragoman")
-_PAINT: Final = """() => new Promise((done) => new PerformanceObserver((list) => {
+_DRAGOMAN = (sys.executable, "-m", "dragoman")
+_PAINT = """() => new Promise((done) => new PerformanceObserver((list) => {
     const [found] = list.getEntriesByName('first-contentful-paint');
     if (found) done(found.startTime);
 }).observe({ type: 'paint', buffered: true }))"""
 
-_CLICKS: Final = {
+_CLICKS = {
     "filter": "document.querySelector('[name=state][value=used]')",
     "device": "[...document.querySelectorAll('#grid .dot')].find((dot) => dot.offsetParent)",
 }
-_UNTIL_SHOWN: Final = """async () => {
+_UNTIL_SHOWN = """async () => {
     const target = TARGET, start = performance.now();
     target.click();
     await new Promise((shown) => requestAnimationFrame(() => setTimeout(shown)));

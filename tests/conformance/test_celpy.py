@@ -12,7 +12,6 @@ from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
-from typing import Final
 
 import pytest
 
@@ -25,17 +24,17 @@ from tests.conformance.fuzzing.core import (
     dragoman_syntax_error,
 )
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "cel.md"
-CASES: Final = int(1000 * float(os.environ.get("DRAGOMAN_EXAMPLES", "1")))
-TYPES: Final = "types and constants are checked first"
+PAGE = Path(__file__).parents[2] / "docs" / "cel.md"
+CASES = int(1000 * float(os.environ.get("DRAGOMAN_EXAMPLES", "1")))
+TYPES = "types and constants are checked first"
 
 # What a shortened expression with a listed difference contains: texts that dragoman rejects ...
-SYNTAX_SIGNS: Final = {
+SYNTAX_SIGNS = {
     "a double ends with its point": r"\d\.(?!\d)",
     "an escape that CEL lacks": r"\\",
 }
 # ... and expressions that it evaluates.
-SIGNS: Final = {
+SIGNS = {
     "a timestamp of seconds": r"timestamp\([^\"]",
     "a duration of a number": r"duration\([^\"]",
     "a negative index": r"\[.*-.*\]",
@@ -68,7 +67,7 @@ def rows() -> dict[str, tuple[str, str, str]]:
     return {row[0].strip(): (row[1].strip("`"), row[2], row[3].strip(" |")) for row in cells}
 
 
-ROWS: Final = rows()
+ROWS = rows()
 
 
 def listed(outcome: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
-from typing import Final
 
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
@@ -16,9 +15,9 @@ from tests.demo.screen import Screen, Style, styled
 from tests.demo.steps import STEPS
 from tests.support.controlplane import binaries
 
-PICTURE: Final = Path(__file__).parents[2] / "docs/demo.svg"
-COLUMNS: Final = 112
-SHOWN: Final = (0, 2, 4)
+PICTURE = Path(__file__).parents[2] / "docs/demo.svg"
+COLUMNS = 112
+SHOWN = (0, 2, 4)
 """Places of the recorded steps: the refusal, the claims, explain. The others are only played."""
 
 

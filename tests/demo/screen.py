@@ -6,13 +6,13 @@ alone (no-color.org).
 
 from __future__ import annotations
 
-from typing import Final, Self, TextIO
+from typing import Self, TextIO
 
 from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-_UNBOUNDED: Final = 4096
+_UNBOUNDED = 4096
 """Columns of what is not a terminal: lines of a log must not be folded."""
 
 

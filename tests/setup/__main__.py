@@ -16,17 +16,16 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Final
 
-ROOT: Final = Path(__file__).parents[2]
-PINS: Final = Path(__file__).parent
-VENV: Final = ROOT / ".venv"
-SETS: Final = {
+ROOT = Path(__file__).parents[2]
+PINS = Path(__file__).parent
+VENV = ROOT / ".venv"
+SETS = {
     "demo": (ROOT / "requirements.txt", PINS / "build.txt"),
     "tests": (ROOT / "tests/requirements.txt",),
 }
-UV: Final = PINS / "uv.txt"
-LINE_SECONDS: Final = 15.0
+UV = PINS / "uv.txt"
+LINE_SECONDS = 15.0
 """Time between two progress lines."""
 
 

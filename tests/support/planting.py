@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 Resolve = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-MARK: Final = re.compile(r"planted-[0-9]+-[a-z]+")
-_DEEP: Final = 14
+MARK = re.compile(r"planted-[0-9]+-[a-z]+")
+_DEEP = 14
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Plants:
             yield f"{mark}: {self.paths[mark]}"
 
 
-FACTS: Final = re.compile(
+FACTS = re.compile(
     r"ResourceSlice\.spec\.(driver$|partitionTypeAttribute|skipNodeOperations|sharedCounters)"
     r"|ResourceSlice\.spec\.devices\[\](\.basic)?\."
     r"(name|attributes|capacity|consumesCounters|nodeAllocatableResourceMappings)"

@@ -8,15 +8,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
 
-DESKTOP: Final = (1400, 900)
-PHONE: Final = (390, 844)
-_NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
-_MISSING: Final = "install chromium, or name a browser of its kind in DRAGOMAN_CHROMIUM"
+DESKTOP = (1400, 900)
+PHONE = (390, 844)
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_MISSING = "install chromium, or name a browser of its kind in DRAGOMAN_CHROMIUM"
 
 
 def executable() -> str:

@@ -6,19 +6,18 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
 
 from PIL import Image
 from playwright.sync_api import Browser
 
 from tests.ui.browser import PHONE, Window, launched
 
-ROOT: Final = Path(__file__).parents[2]
-SAMPLE: Final = "examples/toolkit/cluster.jsonl"
-DESKTOP_PICTURE: Final = ROOT / "docs/toolkit/ui.png"
-PHONE_PICTURE: Final = ROOT / "docs/toolkit/ui-phone.png"
-SIZE: Final = (1440, 900)
-COLORS: Final = 256
+ROOT = Path(__file__).parents[2]
+SAMPLE = "examples/toolkit/cluster.jsonl"
+DESKTOP_PICTURE = ROOT / "docs/toolkit/ui.png"
+PHONE_PICTURE = ROOT / "docs/toolkit/ui-phone.png"
+SIZE = (1440, 900)
+COLORS = 256
 """Enough for text and flat areas: the file is less than half as large as with all."""
 
 

@@ -15,7 +15,6 @@ import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
 
 from tests.support import manifests as objects
 from tests.support.controlplane import binaries
@@ -37,7 +36,7 @@ from tests.upstream.results import (
 from tests.upstream.versions import needs, switched_on
 
 DRAGOMAN, BUILT_IN = "dragoman", "built-in"
-SUITES: Final = ("e2e", "node", "integration")
+SUITES = ("e2e", "node", "integration")
 NODES = 4
 LEFT_OUT = ("node-lifecycle-controller", "taint-eviction-controller")
 """Controllers that would take nodes without a kubelet for lost."""

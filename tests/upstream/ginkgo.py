@@ -5,15 +5,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from tests.support.controlplane.process import ThrowawayProcess
 from tests.upstream.results import Spec, read
 
-SECONDS: Final = 3900
-GRACE: Final = 300
+SECONDS = 3900
+GRACE = 300
 """Which Ginkgo has for its report, after it has given up."""
-SERIAL: Final = "[Serial]"
+SERIAL = "[Serial]"
 """Marks specs beside which no other may run."""
 
 

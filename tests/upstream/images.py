@@ -7,15 +7,14 @@ join sockets with go/relay; the device plugin is built from Kubernetes' own modu
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from tests.support.controlplane import artifacts, binaries
 from tests.support.controlplane.libraries import unpack
 from tests.support.controlplane.node.image import write_image
 from tests.upstream.versions import needs
 
-PACKAGE: Final = "busybox-static"
-REGISTRY: Final = "registry.k8s.io"
+PACKAGE = "busybox-static"
+REGISTRY = "registry.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)

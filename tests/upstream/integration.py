@@ -13,7 +13,6 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
 from dragoman.drivers.throwaway.downloads import replace_text
 from tests.support.controlplane import artifacts, binaries
@@ -21,15 +20,13 @@ from tests.support.controlplane.gobuild import say
 from tests.support.controlplane.toolchain import MODULES, go_for
 from tests.upstream.results import Spec
 
-NAME: Final = "integration"
+NAME = "integration"
 SOURCES = MODULES / "integration"
-PACKAGE: Final = "k8s.io/kubernetes/test/integration/dra"
-RUNS: Final = re.compile(r"controller\.Run\(claimControllerCtx, 1[^)]*\)")
-INSTEAD: Final = (
-    "runClaimController(claimControllerCtx, func() { controller.Run(claimControllerCtx, 1) })"
-)
-CONFIGURATIONS: Final = "^(all|GA)$"
-TESTS: Final = (
+PACKAGE = "k8s.io/kubernetes/test/integration/dra"
+RUNS = re.compile(r"controller\.Run\(claimControllerCtx, 1[^)]*\)")
+INSTEAD = "runClaimController(claimControllerCtx, func() { controller.Run(claimControllerCtx, 1) })"
+CONFIGURATIONS = "^(all|GA)$"
+TESTS = (
     "DerivedAttributes",
     "DRANodeAllocatableResources",
     "ShareResourceClaimSequentially",
@@ -37,11 +34,11 @@ TESTS: Final = (
 )
 """The tests that start the claim controller, but for one that reads metrics of its process."""
 OPERATOR = (sys.executable, "-m", "dragoman", "operator", "--claims=own", "--no-leader-elect")
-SECONDS: Final = 1200
-FIXTURES: Final = "k8s.io/kubernetes@{version}/cmd/kube-apiserver/app/testing/testdata"
+SECONDS = 1200
+FIXTURES = "k8s.io/kubernetes@{version}/cmd/kube-apiserver/app/testing/testdata"
 """Where the test API server keeps its certificate, below $TEST_SRCDIR: its sources' folder."""
-RESULT: Final = re.compile(r"^ *--- (PASS|FAIL|SKIP): TestDRA/(\S+) \(([0-9.]+)s\)$", re.MULTILINE)
-STATES: Final = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
+RESULT = re.compile(r"^ *--- (PASS|FAIL|SKIP): TestDRA/(\S+) \(([0-9.]+)s\)$", re.MULTILINE)
+STATES = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 
 
 def built(version: str) -> Path:

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Final
 
 from tests.support.controlplane import binaries, network
 from tests.support.controlplane.network import Network
@@ -21,9 +20,9 @@ from tests.upstream.ginkgo import Suite
 from tests.upstream.results import PASSED, Spec
 from tests.upstream.versions import needs, switched_on
 
-NODES: Final = 2
+NODES = 2
 """Some specs need two; more would only cost time."""
-DEVICES: Final = [Path("/tmp", name) for name in ("Dev-1", "Dev-2")]
+DEVICES = [Path("/tmp", name) for name in ("Dev-1", "Dev-2")]
 """What the device plugin of the tests mounts into containers, and containerd makes therefore."""
 
 

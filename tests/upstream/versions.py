@@ -1,7 +1,6 @@
 """What Kubernetes' own tests of DRA need, by their version."""
 
 from dataclasses import dataclass
-from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +26,9 @@ class Needs:
     plugin: str = "1.7"
 
 
-ALPHA: Final = "resource.k8s.io/v1alpha3"
-BETA: Final = ("resource.k8s.io/v1beta1", "resource.k8s.io/v1beta2")
-NEEDS: Final = {
+ALPHA = "resource.k8s.io/v1alpha3"
+BETA = ("resource.k8s.io/v1beta1", "resource.k8s.io/v1beta2")
+NEEDS = {
     "v1.36": Needs(
         gates=("DRAResourcePoolStatus", "GenericWorkload"),
         node_gates=("DRADeviceTaintRules", "DRAWorkloadResourceClaims"),

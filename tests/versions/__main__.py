@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
 
 import pytest
 
@@ -25,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/compatibility.md"
 RECORD = ROOT / "docs/bench/versions.json"
 BEGIN, END = "<!-- versions:begin -->", "<!-- versions:end -->"
-SUITES: Final[Mapping[str, tuple[str, ...]]] = {
+SUITES: Mapping[str, tuple[str, ...]] = {
     "lifecycle": ("tests/e2e/lifecycle", "tests/e2e/clustertemplates"),
     "modes": ("tests/e2e/modes",),
     "webhook": ("tests/e2e/webhook",),
@@ -33,7 +32,7 @@ SUITES: Final[Mapping[str, tuple[str, ...]]] = {
     "node": ("tests/e2e/node",),
 }
 """Folders of each suite."""
-COMPLETE: Final = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+COMPLETE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 """Exit statuses of pytest after which the report has every test."""
 
 

@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from tests.support import manifests as objects
 from tests.support.controlplane.api import Api, Json, wait_for
@@ -23,7 +22,7 @@ from tests.versions.__main__ import ROOT, versions
 RECORD, PAGE = ROOT / "docs/bench/faults.json", ROOT / "docs/comparison.md"
 BEGIN, END = "<!-- faults:begin -->", "<!-- faults:end -->"
 CLASS, TEMPLATE = "no-such-class.example.com", "template"
-ENOUGH: Final = 15.0
+ENOUGH = 15.0
 """Seconds after which an unthrottled controller without other work is not late, but idle."""
 FINISHED_PODS = 160
 UNPUBLISHABLE = "node-agent-ip-10-0-12-34.us-west-2.compute.internal.abcde"

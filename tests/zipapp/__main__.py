@@ -13,11 +13,10 @@ import sys
 import tempfile
 from importlib.metadata import distribution
 from pathlib import Path
-from typing import Final
 
-ROOT: Final = Path(__file__).parents[2]
-NAME: Final = "dragoman-check.pyz"
-PACKAGES: Final = (
+ROOT = Path(__file__).parents[2]
+NAME = "dragoman-check.pyz"
+PACKAGES = (
     "attrs",
     "click",
     "google-re2",
@@ -31,7 +30,7 @@ PACKAGES: Final = (
 )
 """What the check imports; a test runs it without any other package."""
 
-MODULES: Final = (
+MODULES = (
     "__init__.py",
     "cel",
     "cli/__init__.py",

@@ -6,20 +6,20 @@ server accepts it without an error; a DeviceMaintenance would drain them all.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.review.verdict import Verdict
 from dragoman_webhooks.request import MAINTENANCE, TAINT_RULE, AdmissionRequest
 from dragoman_webhooks.response import ReviewResponse
 
-ANNOTATION: Final = "dragoman.dev/allow-any-target"
+ANNOTATION = "dragoman.dev/allow-any-target"
 """With the value `true`, the target is accepted whatever it matches."""
-MAX_EXPRESSION: Final = 10 * 1024
+MAX_EXPRESSION = 10 * 1024
 """Characters of `where`, as of a selector in a DeviceClass and as in the CRD."""
-TARGETED: Final = frozenset({MAINTENANCE, TAINT_RULE})
-_ALLOWED: Final = ReviewResponse.of(Verdict())
-_REMEDY: Final = f'annotate the object with {ANNOTATION}: "true" if that is meant'
+TARGETED = frozenset({MAINTENANCE, TAINT_RULE})
+_ALLOWED = ReviewResponse.of(Verdict())
+_REMEDY = f'annotate the object with {ANNOTATION}: "true" if that is meant'
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
 
 from dragoman.allocation.binding import usable
 from dragoman.allocation.cluster import Cluster
@@ -32,10 +31,10 @@ from dragoman.model.allocated import Held
 from dragoman.model.claim import Claim
 from dragoman.model.nodes import Node
 
-BUDGET: Final = 9_000_000
+BUDGET = 9_000_000
 """Steps that kube-scheduler manages within its time-out of 10 s."""
-NOT_AVAILABLE: Final = "resourceclaim not available on the node"
-INVALID_POOLS: Final = "invalid resource pools were encountered"
+NOT_AVAILABLE = "resourceclaim not available on the node"
+INVALID_POOLS = "invalid resource pools were encountered"
 
 Outcome = Allocated | DoesNotFit | NodeError | FatalError | BudgetExceeded
 Remembered = Solution | DoesNotFit | NodeError

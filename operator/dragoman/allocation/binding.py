@@ -8,15 +8,14 @@ it; one that is still waited for keeps no node from the pod, which is bound late
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Final
 
 from dragoman.allocation.codes import Code, Reason
 from dragoman.model.allocated import AllocatedDevice, Held
 from dragoman.model.claim import Claim
 
-TIMEOUT: Final = timedelta(seconds=600)
+TIMEOUT = timedelta(seconds=600)
 """How long the scheduler waits after the allocation, unless its configuration says otherwise."""
-_STOPPING: Final = frozenset({Code.BINDING_FAILED, Code.BINDING_TIMEOUT})
+_STOPPING = frozenset({Code.BINDING_FAILED, Code.BINDING_TIMEOUT})
 
 
 def usable(claim: Claim, now: datetime | None) -> bool:

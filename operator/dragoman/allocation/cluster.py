@@ -7,7 +7,6 @@ claims hold of a pool is computed again after one of those claims changed.
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
 
 from dragoman.allocation.features import Profile, profile
 from dragoman.allocation.pools.index import PoolIndex
@@ -25,9 +24,9 @@ from dragoman.model.nodes import Node
 from dragoman.model.slice import Slice
 from dragoman.model.taints import DeviceTaintRule
 
-_PREPARED: Final = 64
+_PREPARED = 64
 """Combinations of claim specs that are remembered, such as those of the templates of a pod."""
-_LEAST_STALE: Final = 4096
+_LEAST_STALE = 4096
 """Devices that may be replaced before anything that is known of devices is dropped."""
 
 

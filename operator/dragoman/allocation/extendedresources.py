@@ -7,7 +7,7 @@ all containers of the pod.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from dragoman.allocation.cluster import Cluster
@@ -19,11 +19,11 @@ from dragoman.model.fields import Document, items, mapping, optional_text, requi
 from dragoman.model.nodes import Node
 from dragoman.model.requests import ClaimSpec, ExactRequest, Request
 
-NAME: Final = "<extended-resources>"
+NAME = "<extended-resources>"
 """What the claim is called until it is created."""
 _specs: WeakValueDictionary[tuple[Request, ...], ClaimSpec] = WeakValueDictionary()
 """Pods that request the same share one spec, and with it what is found out about devices."""
-_IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
+_IMPLICIT = "deviceclass.resource.kubernetes.io/"
 
 
 class ContainerRequest(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from dragoman import versions
 from dragoman.versions import Version
@@ -48,10 +48,8 @@ class Features:
         return frozenset(field.name for field in fields(self) if getattr(self, field.name))
 
 
-_STABLE: Final = frozenset(
-    {"AdminAccess", "PrioritizedList", "PartitionableDevices", "DeviceTaints"}
-)
-_INCUBATING: Final = _STABLE | {
+_STABLE = frozenset({"AdminAccess", "PrioritizedList", "PartitionableDevices", "DeviceTaints"})
+_INCUBATING = _STABLE | {
     "DeviceBindingAndStatus",
     "ConsumableCapacity",
     "FractionalCapacityRange",
@@ -143,12 +141,12 @@ class Profile:
         return self.variant is Variant.EXPERIMENTAL
 
 
-_DEFAULT: Final = versions.name(versions.DEFAULT)
+_DEFAULT = versions.name(versions.DEFAULT)
 
 ALPHA, BETA, GA, LOCKED = "alpha", "beta", "GA", "locked"
 
 # Gate: the stage in 1.34, 1.35, 1.36, 1.37; empty where it does not exist.
-_GATES: Final[Mapping[str, tuple[str, str, str, str]]] = {
+_GATES: Mapping[str, tuple[str, str, str, str]] = {
     "DynamicResourceAllocation": (GA, LOCKED, LOCKED, LOCKED),
     "DRAAdminAccess": (BETA, BETA, LOCKED, LOCKED),
     "DRAPrioritizedList": (BETA, BETA, GA, LOCKED),

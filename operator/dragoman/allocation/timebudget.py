@@ -11,9 +11,9 @@ this package spends it, without a parameter for it:
 
 from collections.abc import Callable
 from contextvars import ContextVar, Token
-from typing import Final, Self
+from typing import Self
 
-COST_LIMIT: Final = 1_000_000
+COST_LIMIT = 1_000_000
 """CEL cost that the scheduler allows a selector on a device; ours takes a second at most."""
 
 
@@ -69,7 +69,7 @@ class TimeBudget:
         return left
 
 
-_current: Final[ContextVar[TimeBudget | None]] = ContextVar("dragoman_time", default=None)
+_current: ContextVar[TimeBudget | None] = ContextVar("dragoman_time", default=None)
 
 
 def check() -> None:

@@ -1,15 +1,14 @@
 """Plain steps: they bound the time of evaluations beside the CEL cost."""
 
 from contextvars import ContextVar
-from typing import Final
 
 from dragoman.cel.errors import StepBudgetExceeded
 
-EVALUATION_STEPS: Final = 1_000_000
+EVALUATION_STEPS = 1_000_000
 """Steps of one evaluation: iterations, and elements copied or compared. Some of these cost nothing
 in CEL (a filter that keeps no element), so the cost limit alone does not bound the time."""
 
-EVALUATION_OVERHEAD: Final = 15
+EVALUATION_OVERHEAD = 15
 """Steps that every evaluation takes: some microseconds of set-up, and calls that take longer than
 their CEL cost says, such as the parsing of a time or a quantity."""
 
@@ -66,15 +65,15 @@ class PatternBudget(StepBudget):
             raise StepBudgetExceeded
 
 
-REVIEW_STEPS: Final = 800_000
+REVIEW_STEPS = 800_000
 """Steps of one review; a step is about half a microsecond of work.
 
 An ordinary worst case (32 entries of 10 KiB, every byte visited) stays below it. A schema that
 needs more fails with its own error, which is the same on every machine and under every load.
 """
 
-current: Final[ContextVar[StepBudget]] = ContextVar("dragoman_steps")
+current: ContextVar[StepBudget] = ContextVar("dragoman_steps")
 """The budget of the current review; functions of JSON Schema keywords have no parameter for it."""
 
-compiling: Final[ContextVar[PatternBudget | None]] = ContextVar("dragoman_patterns", default=None)
+compiling: ContextVar[PatternBudget | None] = ContextVar("dragoman_patterns", default=None)
 """The limit for constant patterns of the expressions in compilation; None: no limit."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import chain
 from math import ceil
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.errors import EvaluationAborted
 from dragoman.cel.representation import LISTS, MAPS, Optional, go_name, keys, size
@@ -21,21 +21,21 @@ from dragoman.cel.values.timestamps import Timestamp
 
 CostFunction = Callable[[Sequence[Any], Any], int]
 
-FAILED: Final = object()
-LIST_LITERAL: Final = 10
-MAP_LITERAL: Final = 30
-AUTHORIZATION: Final = 350_000
+FAILED = object()
+LIST_LITERAL = 10
+MAP_LITERAL = 30
+AUTHORIZATION = 350_000
 """A check by the authorizer; the cost limit of an expression allows two of them."""
-REQUIREMENT: Final = 50
+REQUIREMENT = 50
 """One requirement of a label or field selector."""
-TRAVERSAL: Final = 0.1
+TRAVERSAL = 0.1
 """The traversal of one code point, byte or element."""
-REGEX: Final = 0.25
+REGEX = 0.25
 """The match of one code point of a pattern, for each traversed one of the text."""
-ALLOCATION: Final = 11
+ALLOCATION = 11
 """Dispatch and allocation of the result, for the functions of cel-go's list library."""
 
-TENTHS: Final = tuple(ceil(n * TRAVERSAL) for n in range(1024))
+TENTHS = tuple(ceil(n * TRAVERSAL) for n in range(1024))
 
 
 def tenth(length: int) -> int:
@@ -105,7 +105,7 @@ def _traversal(value: Any, known: dict[int, int]) -> int:
     return found
 
 
-_ADDERS: Final = frozenset((str, bytes, int, Uint, float, Timestamp, Duration))
+_ADDERS = frozenset((str, bytes, int, Uint, float, Timestamp, Duration))
 """Types with the method Add of Go's list interface, so that cel-go reports Contains as missing."""
 
 
@@ -162,7 +162,7 @@ def _selector(args: Sequence[Any], _: Any) -> int:
     return LIST_LITERAL + tenth(length) + ceil(length * 0.5) * REQUIREMENT
 
 
-_BY_FUNCTION: Final[dict[str, int | CostFunction]] = {
+_BY_FUNCTION: dict[str, int | CostFunction] = {
     "check": AUTHORIZATION,
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversed),
@@ -179,12 +179,12 @@ _BY_FUNCTION: Final[dict[str, int | CostFunction]] = {
 }
 """Kubernetes' costs depend on the function's name, not on the overloads that are left."""
 
-COMPARED_TEXTS: Final = tuple(
+COMPARED_TEXTS = tuple(
     f"{test}_{kind}"
     for test in ("less", "less_equals", "greater", "greater_equals")
     for kind in ("string", "bytes")
 )
-_BY_OVERLOAD: Final[dict[str, CostFunction]] = {
+_BY_OVERLOAD: dict[str, CostFunction] = {
     **dict.fromkeys(("starts_with_string", "ends_with_string"), _traverse(0)),
     **dict.fromkeys(("string_to_bytes", "bytes_to_string"), _traverse(0)),
     **dict.fromkeys(("strings_quote", "string_format"), _traverse(0)),
@@ -198,7 +198,7 @@ _BY_OVERLOAD: Final[dict[str, CostFunction]] = {
 }
 """cel-go's costs depend on the overload, if the checker left exactly one."""
 
-_LIST_LIBRARY: Final[dict[str, CostFunction]] = {
+_LIST_LIBRARY: dict[str, CostFunction] = {
     **dict.fromkeys(("slice", "lists.range", "reverse"), _of_result),
     "flatten": _flattened,
     "distinct": _self_compared(0),
@@ -211,7 +211,7 @@ _LIST_LIBRARY: Final[dict[str, CostFunction]] = {
 """Overload trackers of cel-go's extensions; each function's overloads share one."""
 
 
-COSTED_BY_RESULT: Final = frozenset((_join, _of_result))
+COSTED_BY_RESULT = frozenset((_join, _of_result))
 """Costs that depend on the result; all others are charged before the call."""
 
 

@@ -1,7 +1,7 @@
 """Data as expressions see it: objects and lists of a schema, and what does not fit it."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.errors import OperationError
 
@@ -93,4 +93,4 @@ class DefaultMap(dict[Any, Any]):
         return _EMPTY
 
 
-_EMPTY: Final[dict[Any, Any]] = {}
+_EMPTY: dict[Any, Any] = {}

@@ -5,7 +5,7 @@ Source: k8s.io/dynamic-resource-allocation/cel, KEP-4381, KEP-5491 (list attribu
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.data import DefaultMap
 from dragoman.cel.errors import OperationError
@@ -13,7 +13,7 @@ from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.quantityparser import parse_quantity
 from dragoman.cel.values.semver import parse_semver
 
-_LISTS: Final = ("ints", "bools", "strings")
+_LISTS = ("ints", "bools", "strings")
 
 
 class Device:
@@ -95,7 +95,7 @@ def _about(part: str, error: OperationError) -> OperationError:
     return OperationError(f"{part}: {error.message}")
 
 
-_SCALARS: Final = {"int": int, "bool": bool, "string": str}
+_SCALARS = {"int": int, "bool": bool, "string": str}
 
 
 def _attribute(attribute: Mapping[str, Any], *, list_attributes: bool) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import types
 from dragoman.cel.budget import EVALUATION_OVERHEAD, EVALUATION_STEPS, StepBudget
@@ -32,10 +32,10 @@ from dragoman.cel.syntax.parser import TOO_DEEP, parse
 from dragoman.cel.types import Type
 from dragoman.versions import Version
 
-COST_LIMIT: Final = 1_000_000
+COST_LIMIT = 1_000_000
 """Run-time limit of one expression, for selectors and rules alike."""
 
-_TYPE_NAMES: Final[Mapping[str, Type]] = {
+_TYPE_NAMES: Mapping[str, Type] = {
     kind.name: kind
     for kind in (
         types.BOOL, types.BYTES, types.DOUBLE, types.DURATION, types.INT, types.NULL, types.STRING,
@@ -43,8 +43,8 @@ _TYPE_NAMES: Final[Mapping[str, Type]] = {
         types.map_of(types.DYN, types.DYN),
     )
 }  # fmt: skip
-_OPTIONAL: Final = Type(types.Kind.OPAQUE, "optional_type")
-_ANY_OPTIONAL: Final = types.optional_of(types.DYN)
+_OPTIONAL = Type(types.Kind.OPAQUE, "optional_type")
+_ANY_OPTIONAL = types.optional_of(types.DYN)
 
 
 class Program:
@@ -162,7 +162,7 @@ class Program:
         raise with_cost(error if state[COST] >= 0 else CostLimitExceeded(), state) from None
 
 
-FAILURES: Final = (EvaluationError, RecursionError, AttributeError, TypeError)
+FAILURES = (EvaluationError, RecursionError, AttributeError, TypeError)
 """Exceptions that the closures of a program raise."""
 
 

@@ -1,7 +1,7 @@
 """Equality of any two values, and the order of those types that have one."""
 
 import math
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.data import (
     BuiltMap,
@@ -34,7 +34,7 @@ from dragoman.cel.state import (
 from dragoman.cel.types import Type
 from dragoman.cel.values.quantity import Quantity
 
-_STRICT: Final = KUBERNETES | (LISTS | MAPS) - {list, dict, BuiltMap, DefaultMap}
+_STRICT = KUBERNETES | (LISTS | MAPS) - {list, dict, BuiltMap, DefaultMap}
 """Types whose comparison with a value of another kind fails, unlike that of cel-go's own."""
 
 

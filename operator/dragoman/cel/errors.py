@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
-ISSUES_MAX: Final = 100
+ISSUES_MAX = 100
 """Most issues that an error reports: the first ones, as in cel-go."""
 
-_SNIPPET_MAX: Final = 16_384
+_SNIPPET_MAX = 16_384
 """Bytes of the longest source line in an error text."""
-_WIDE_DOT: Final = "\uff0e"
-_WIDE_CARET: Final = "\uff3e"
+_WIDE_DOT = "\uff0e"
+_WIDE_CARET = "\uff3e"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Elements of lists and maps by index or key, and the errors of missing ones."""
 
 import math
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.data import BuiltMap, DefaultMap, Invalid
 from dragoman.cel.errors import OperationError
@@ -34,7 +34,7 @@ def index_of(value: Any) -> int:
     raise OperationError(f"unsupported index type '{type_name(value)}' in list")
 
 
-MISSING: Final = object()
+MISSING = object()
 """Result of `find` for a missing key or index."""
 
 

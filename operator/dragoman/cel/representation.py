@@ -9,7 +9,7 @@ expression can see it. True == 1 and {True} == {1} in Python but not in CEL, so 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.data import (
     BuiltMap,
@@ -52,8 +52,8 @@ class StandIn:
         return id(self.value)
 
 
-_TRUE_KEY: Final = StandIn(value=True)
-_FALSE_KEY: Final = StandIn(value=False)
+_TRUE_KEY = StandIn(value=True)
+_FALSE_KEY = StandIn(value=False)
 
 
 class Optional:
@@ -65,10 +65,10 @@ class Optional:
         self.value = value
 
 
-NONE: Final = Optional(None)
+NONE = Optional(None)
 
 
-_NAMES: Final[dict[type, str]] = {
+_NAMES: dict[type, str] = {
     bool: "bool",
     int: "int",
     Uint: "uint",
@@ -97,16 +97,16 @@ _NAMES: Final[dict[type, str]] = {
     IP: "net.IP",
     CIDR: "net.CIDR",
 }
-NUMBERS: Final = frozenset((int, Uint, float))
-PLAIN: Final = frozenset((bool, int, Uint, float, str, bytes, Timestamp, Duration))
-KUBERNETES: Final = frozenset((Quantity, Semver, URL, NamedFormat, IP, CIDR))
-MAPS: Final = frozenset((dict, BuiltMap, DataMap, DefaultMap, Record))
-LISTS: Final = frozenset((list, DataList, SetList, MapList))
-KEYS: Final = frozenset((str, int, Uint, bool, float))
+NUMBERS = frozenset((int, Uint, float))
+PLAIN = frozenset((bool, int, Uint, float, str, bytes, Timestamp, Duration))
+KUBERNETES = frozenset((Quantity, Semver, URL, NamedFormat, IP, CIDR))
+MAPS = frozenset((dict, BuiltMap, DataMap, DefaultMap, Record))
+LISTS = frozenset((list, DataList, SetList, MapList))
+KEYS = frozenset((str, int, Uint, bool, float))
 """Types that can be an index or key."""
-_ADDRESSED: Final = LISTS | MAPS | {Quantity, URL}
+_ADDRESSED = LISTS | MAPS | {Quantity, URL}
 """Types whose equal values are still different keys."""
-_UNHASHABLE: Final = frozenset((bytes, Semver, NamedFormat))
+_UNHASHABLE = frozenset((bytes, Semver, NamedFormat))
 """Types of map keys that make cel-go fail."""
 
 
@@ -115,7 +115,7 @@ def type_name(value: Any) -> str:
     return _NAMES[type(value)]
 
 
-_GO_NAMES: Final = {
+_GO_NAMES = {
     "bool": "types.Bool", "int": "types.Int", "uint": "types.Uint", "double": "types.Double",
     "string": "types.String", "bytes": "types.Bytes", "null_type": "types.Null",
     "optional_type": "*types.Optional", "google.protobuf.Timestamp": "types.Timestamp",
@@ -202,7 +202,7 @@ def shown(value: Any) -> str:
     return str(value) if kind in PLAIN or kind in KUBERNETES else type_name(value)
 
 
-_NATIVE: Final = {
+_NATIVE = {
     Invalid: "*errors.errorString",
     Quantity: "*resource.Quantity",
     Semver: "semver.Version",

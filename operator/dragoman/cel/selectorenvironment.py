@@ -1,7 +1,6 @@
 """The environment of device selectors: variables, types, and the sizes that estimates assume."""
 
 from functools import cache
-from typing import Final
 
 from dragoman.cel import types
 from dragoman.cel.check.declarations import parse_overload
@@ -10,13 +9,13 @@ from dragoman.cel.estimate import Path
 from dragoman.cel.types import Type
 from dragoman.versions import Version
 
-_TYPE: Final = "kubernetes.DRADevice"
-_ENTRIES: Final = 32
-_DOMAIN: Final = 63
-_ID: Final = 32
-_DRIVER: Final = 63
-_VALUE: Final = 64
-_INCLUDES: Final = "1.36 member dra_includes_dyn_dyn includes(dyn, dyn) -> bool"
+_TYPE = "kubernetes.DRADevice"
+_ENTRIES = 32
+_DOMAIN = 63
+_ID = 32
+_DRIVER = 63
+_VALUE = 64
+_INCLUDES = "1.36 member dra_includes_dyn_dyn includes(dyn, dyn) -> bool"
 
 
 @cache

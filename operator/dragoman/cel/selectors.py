@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from dragoman import versions
 from dragoman.cel import types
@@ -22,7 +22,7 @@ from dragoman.cel.selectorenvironment import environment
 from dragoman.cel.state import COST, State
 from dragoman.cel.types import Type
 
-MAX_EXPRESSION: Final = 10 * 1024
+MAX_EXPRESSION = 10 * 1024
 """Longest expression that the API server accepts; longer ones compile, but are not cached."""
 
 
@@ -140,7 +140,7 @@ class Selector:
         )
 
 
-_CONVERSIONS: Final = {
+_CONVERSIONS = {
     "int": "unsupported type conversion from 'int' to bool",
     "uint": "unsupported type conversion from 'uint' to bool",
     "string": "unsupported native conversion from string to 'bool'",
@@ -162,9 +162,9 @@ _CONVERSIONS: Final = {
 }
 """Go's text for a result that is not a bool."""
 
-_INCLUDES_SINCE: Final = (1, 36)
+_INCLUDES_SINCE = (1, 36)
 """The first version with `includes` in stored selectors."""
-_LISTS_SINCE: Final = (1, 37)
+_LISTS_SINCE = (1, 37)
 """The first version whose stored selectors see attributes as lists."""
 
 

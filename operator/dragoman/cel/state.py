@@ -1,7 +1,7 @@
 """The state of one evaluation: its cost, its remaining plain steps and its variables."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.errors import StepBudgetExceeded
 
@@ -11,19 +11,19 @@ State = list[Any]
 Functions = dict[str, Callable[..., Any]]
 """Implementations by overload id."""
 
-COST: Final = 0
+COST = 0
 """Slot of the CEL cost spent so far."""
-LIMIT: Final = 1
+LIMIT = 1
 """Slot of the CEL cost limit."""
-STEPS: Final = 2
+STEPS = 2
 """Slot of the remaining plain steps: iterations, elements copied or compared."""
-FIRST_VARIABLE: Final = 3
+FIRST_VARIABLE = 3
 
-STEPS_PER_CONTAINER: Final = 10
+STEPS_PER_CONTAINER = 10
 """Plain steps of a list or map besides its elements."""
-STEPS_PER_ERROR: Final = 10
+STEPS_PER_ERROR = 10
 """Plain steps of an error that an operator or a loop absorbs: to make, raise and catch it."""
-TEXT_PER_STEP: Final = 1024
+TEXT_PER_STEP = 1024
 """Code points or bytes that a plain step compares or copies."""
 
 

@@ -2,14 +2,14 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cli.asking import asked
 from dragoman.kube.client import Client, items
 from dragoman.kube.discovery import DRA_GROUP, discover
 from dragoman.kube.resources import Resource
 
-_NAMED: Final = {
+_NAMED = {
     "deviceclasses": "DeviceClass",
     "resourceclaims": "ResourceClaim",
     "resourceclaimtemplates": "ResourceClaimTemplate",

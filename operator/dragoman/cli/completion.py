@@ -1,17 +1,15 @@
 """`completion`: a script that makes a shell complete commands, options and names."""
 
-from typing import Final
-
 import click
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   source <(kubectl dra completion bash)
   source <(dragoman completion zsh)
   dragoman completion fish | source
 """
-_KUBECTL: Final = {
+_KUBECTL = {
     "bash": "source <(kubectl completion bash)",
     "zsh": "source <(kubectl completion zsh)",
     "fish": "kubectl completion fish | source",

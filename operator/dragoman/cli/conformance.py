@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   dragoman conformance --driver-command 'my-driver --node {node} --kubeconfig {kubeconfig}

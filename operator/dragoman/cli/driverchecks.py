@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 import yaml
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dragoman.drivers.conformance.checks import Check, CheckOutcome, ConformanceReport
     from dragoman.drivers.conformance.running import RunPlan
 
-EXTRA: Final = "in a checkout of dragoman, pip install '.[conformance]'"
+EXTRA = "in a checkout of dragoman, pip install '.[conformance]'"
 
 
 def run(options: Mapping[str, Any]) -> None:

@@ -7,17 +7,16 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from glob import has_magic
 from pathlib import Path, PurePath
-from typing import Final
 
 from dragoman.cli.unusable import UnusableInput
 from dragoman.linting.findings.finding import UnreadableFile
 
-SUFFIXES: Final = (".yaml", ".yml", ".json")
-MAX_FILE: Final = 16 * 1024 * 1024
-STANDARD_INPUT: Final = "-"
-_DESCRIPTORS: Final = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+SUFFIXES = (".yaml", ".yml", ".json")
+MAX_FILE = 16 * 1024 * 1024
+STANDARD_INPUT = "-"
+_DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 """Names that a shell gives to `<(…)`: pipes that the user asked for, and no file in a folder."""
-_KINDS: Final = {
+_KINDS = {
     stat.S_IFIFO: "a FIFO",
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",

@@ -1,13 +1,13 @@
 """`dragoman pretend`: a DRA driver without hardware."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from dragoman.cli.options import connection_options
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   dragoman pretend --shape gpu.nvidia.com:8xH100 --nodes 100 --create-nodes

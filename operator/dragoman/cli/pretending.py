@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dragoman.drivers.pretend.running import Pretender
 
 
-EXTRA: Final = "in a checkout of dragoman, pip install '.[conformance]'"
+EXTRA = "in a checkout of dragoman, pip install '.[conformance]'"
 
 
 def run(options: Mapping[str, Any]) -> None:

@@ -3,13 +3,12 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
 
 import click
 
-_COMMAND: Final = re.compile(r"(?m)^( *)::")
+_COMMAND = re.compile(r"(?m)^( *)::")
 """A workflow command of GitHub: `::error::…`, also after spaces."""
-_OLD_COMMAND: Final = re.compile(r"##(?=\[|vso\[|teamcity\[)")
+_OLD_COMMAND = re.compile(r"##(?=\[|vso\[|teamcity\[)")
 """Commands that runners of GitHub, Azure and TeamCity find anywhere in a line."""
 
 

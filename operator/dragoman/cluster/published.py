@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation.requests.expressions import load_engine
 from dragoman.cel.budget import StepBudget
@@ -18,15 +18,15 @@ from dragoman.maintenance.targets import Target, TargetError, extent, select
 from dragoman.model.deviceid import DeviceID
 from dragoman_webhooks.targets import Matches
 
-PAUSE: Final = 1.0
+PAUSE = 1.0
 """Seconds between two computations for reviews at least."""
-REST: Final = 10.0
+REST = 10.0
 """The same in times of what the last one took."""
-REVIEW_SECONDS: Final = 0.2
+REVIEW_SECONDS = 0.2
 """Longest processor time for the expression of a target in a review."""
-REVIEW_STEPS: Final = 400_000
+REVIEW_STEPS = 400_000
 """The same in steps, so that no single evaluation takes longer; a step is half a microsecond."""
-PASS_SECONDS: Final = 20.0
+PASS_SECONDS = 20.0
 """The same in a pass of the controller, which runs beside all other work of the operator."""
 
 

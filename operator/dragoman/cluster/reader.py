@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from dragoman.inventory.snapshots.documents import OPTIONAL, Document, reduced
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
@@ -20,19 +20,17 @@ from dragoman.kube.wallclock import now
 from dragoman.versions import OLDEST
 from dragoman.versions import name as version_name
 
-PAGE: Final = 500
+PAGE = 500
 """Objects a page."""
-NAMESPACED: Final = frozenset(
-    {"pods", "resourceclaims", "resourceclaimtemplates", "resourcequotas"}
-)
-CORE: Final = frozenset({"nodes", "pods", "resourcequotas", "namespaces"})
-QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
+NAMESPACED = frozenset({"pods", "resourceclaims", "resourceclaimtemplates", "resourcequotas"})
+CORE = frozenset({"nodes", "pods", "resourcequotas", "namespaces"})
+QUERIES: Mapping[str, Mapping[str, str]] = {
     "pods": {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 }
 """What is not worth reading at all: pods that have ended hold nothing."""
-_EXPIRED: Final = 410
-_FORBIDDEN: Final = 403
-_NOT_FOUND: Final = 404
+_EXPIRED = 410
+_FORBIDDEN = 403
+_NOT_FOUND = 404
 
 Report = Callable[[str, int], None]
 Predicate = Callable[[str, Mapping[str, Any]], bool]

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cluster.reader import QUERIES, Reader, Report
 from dragoman.inventory.snapshots.documents import Document, reduced
@@ -21,7 +21,7 @@ from dragoman.kube.store import StoredObject
 from dragoman.kube.wallclock import now
 from dragoman.model.metadata import Metadata
 
-REFRESH: Final = 30.0
+REFRESH = 30.0
 """Seconds after which an unchanged cluster counts as changed: answers contain ages."""
 
 

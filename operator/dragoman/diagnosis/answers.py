@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 from dragoman.allocation import (
     Allocated,
@@ -16,9 +15,9 @@ from dragoman.allocation import (
 )
 from dragoman.diagnosis.subject import Subject
 
-CANNOT: Final = "cannot allocate all claims"
-NOT_HERE: Final = "resourceclaim not available on the node"
-BINDING: Final = frozenset({Code.BINDING_PENDING, Code.BINDING_FAILED, Code.BINDING_TIMEOUT})
+CANNOT = "cannot allocate all claims"
+NOT_HERE = "resourceclaim not available on the node"
+BINDING = frozenset({Code.BINDING_PENDING, Code.BINDING_FAILED, Code.BINDING_TIMEOUT})
 """Reasons about devices of allocated claims that drivers make ready before the pod is bound."""
 
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Final
 
 from dragoman.allocation import DeviceTaintRule, Taint
 from dragoman.diagnosis.virtualnodes import ChangeError, Virtual, copied
 from dragoman.inventory.facts.world import World
 from dragoman.model.claim import Claim
 
-MAX_NODES: Final = 1000
+MAX_NODES = 1000
 """Virtual nodes of one answer."""
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Final
 
 from dragoman.allocation import (
     Allocated,
@@ -32,12 +31,12 @@ from dragoman.model.device import Content
 from dragoman.model.requests import ExactRequest
 from dragoman.model.timestamps import moment
 
-BUDGET: Final = 100_000
+BUDGET = 100_000
 """Steps of one search: about half a second. The scheduler itself manages 9,000,000 in its 10 s."""
 
-_NEEDED: Final = ("nodes", "resourceslices", "deviceclasses")
+_NEEDED = ("nodes", "resourceslices", "deviceclasses")
 Progress = Callable[[str, int], None]
-_UNSELECTED: Final = frozenset({Code.SELECTOR_REJECTED, Code.NODE_MISMATCH})
+_UNSELECTED = frozenset({Code.SELECTOR_REJECTED, Code.NODE_MISMATCH})
 """Reasons why a request for all devices does not mean a device."""
 
 

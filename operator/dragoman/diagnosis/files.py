@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from dragoman.inventory.snapshots.documents import (
     KINDS,
@@ -13,10 +13,10 @@ from dragoman.inventory.snapshots.documents import (
 )
 from dragoman.inventory.snapshots.snapshot import Snapshot
 
-CLUSTER_WIDE: Final = frozenset(
+CLUSTER_WIDE = frozenset(
     {"nodes", "namespaces", "resourceslices", "deviceclasses", "devicetaintrules"}
 )
-WORKLOADS: Final[Mapping[str, tuple[str, ...]]] = {
+WORKLOADS: Mapping[str, tuple[str, ...]] = {
     "Deployment": ("spec", "template"),
     "ReplicaSet": ("spec", "template"),
     "StatefulSet": ("spec", "template"),

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches, usable_on
 from dragoman.inventory.facts.world import NodeFact, PodFact, World
@@ -18,7 +17,7 @@ from dragoman.model.fields import mapping
 from dragoman.model.holder import ClaimEntry
 from dragoman.model.needs import Needs, NodeTaint, NodeToleration, Resources
 
-LEFT_OUT: Final = (
+LEFT_OUT = (
     "host ports",
     "volumes",
     "topology spread",
@@ -26,14 +25,14 @@ LEFT_OUT: Final = (
     "preemption",
 )
 """Filters of the scheduler that are not computed here."""
-UNSCHEDULABLE: Final = "node(s) were unschedulable"
-NODE_NAME: Final = "node(s) didn't match the requested node name"
-TAINT: Final = "node(s) had untolerated taint(s)"
-AFFINITY: Final = "node(s) didn't match Pod's node affinity/selector"
-TOO_MANY: Final = "Too many pods"
-INSUFFICIENT: Final = "Insufficient "
-_UNSCHEDULABLE_TAINT: Final = NodeTaint("node.kubernetes.io/unschedulable", "NoSchedule")
-_KEEPS_AWAY: Final = frozenset({"NoSchedule", "NoExecute"})
+UNSCHEDULABLE = "node(s) were unschedulable"
+NODE_NAME = "node(s) didn't match the requested node name"
+TAINT = "node(s) had untolerated taint(s)"
+AFFINITY = "node(s) didn't match Pod's node affinity/selector"
+TOO_MANY = "Too many pods"
+INSUFFICIENT = "Insufficient "
+_UNSCHEDULABLE_TAINT = NodeTaint("node.kubernetes.io/unschedulable", "NoSchedule")
+_KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
 
 
 @dataclass(slots=True)

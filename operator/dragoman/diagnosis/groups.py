@@ -3,16 +3,16 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation import BudgetExceeded, Code, FatalError, Reason
 from dragoman.diagnosis import wording
 from dragoman.diagnosis.answers import NodeAnswer, RequestAnswer, Rivals, rivals
 from dragoman.inventory.inventory import Inventory
 
-POOLS: Final = (Code.POOL_INCOMPLETE, Code.POOL_INVALID, Code.POOL_OBSOLETE)
+POOLS = (Code.POOL_INCOMPLETE, Code.POOL_INVALID, Code.POOL_OBSOLETE)
 """What is wrong with a pool, in the order in which it is said."""
-_CODES: Final = tuple(Code)
+_CODES = tuple(Code)
 
 Kind = tuple[Any, ...]
 """A code, and details in which reasons of one group are equal."""

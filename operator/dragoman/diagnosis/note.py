@@ -7,7 +7,7 @@ and taints, which all users of devices may know, and never objects of other name
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation import BudgetExceeded, Code, Reason
 from dragoman.allocation.codes import WORDS
@@ -20,19 +20,19 @@ from dragoman.inventory.inventory import UNSEEN
 from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.words import counted, listed
 
-LONGEST: Final = 1024
+LONGEST = 1024
 """Bytes of a note (API: events.k8s.io/v1 Event)."""
-VALUES: Final = 4
+VALUES = 4
 """Values of an attribute that a note lists."""
-SEARCH_TOO_LONG: Final = "SearchTooLong"
-TOO_EXPENSIVE: Final = "TooExpensive"
-_EXPENSIVE: Final = (
+SEARCH_TOO_LONG = "SearchTooLong"
+TOO_EXPENSIVE = "TooExpensive"
+_EXPENSIVE = (
     "too expensive to explain: the pod's selectors, or the search for its devices, take too long"
 )
-NODE_FILTERED: Final = "NodeFiltered"
-AVAILABLE: Final = "DevicesAvailable"
-ALLOCATED: Final = "Allocated"
-_CONTROLLER: Final = frozenset(
+NODE_FILTERED = "NodeFiltered"
+AVAILABLE = "DevicesAvailable"
+ALLOCATED = "Allocated"
+_CONTROLLER = frozenset(
     {
         ObstacleCode.SCHEDULING_GATED,
         ObstacleCode.CLAIM_NOT_CREATED,
@@ -40,9 +40,9 @@ _CONTROLLER: Final = frozenset(
     }
 )
 """Obstacles that the scheduler has not looked at, or about which the claim controller posts."""
-_POOLS: Final = (*POOLS, Code.NO_SLICE_FOR_NODE)
+_POOLS = (*POOLS, Code.NO_SLICE_FOR_NODE)
 """What is said of pools, in this order."""
-_NEVER_MEANT: Final = frozenset({Code.NODE_MISMATCH})
+_NEVER_MEANT = frozenset({Code.NODE_MISMATCH})
 
 Phrase = tuple[str, str]
 """A code, and words without numbers."""

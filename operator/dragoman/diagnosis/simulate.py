@@ -7,7 +7,6 @@ which are not computed. For devices that belong to one node this does not change
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from dragoman.allocation import Allocated, Claim, Cluster, FatalError, allocate
 from dragoman.diagnosis.answers import Explanation, NodeAnswer
@@ -19,9 +18,9 @@ from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.world import NodeFact, PodFact
 from dragoman.inventory.inventory import Inventory, take
 
-MOST: Final = 10_000
+MOST = 10_000
 """Pods of one answer."""
-LARGEST: Final = 32
+LARGEST = 32
 """Devices of one claim (API: AllocationResultsMaxSize)."""
 
 Progress = Callable[[str, int], None]

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation import Content, Device, Node, Slice
 from dragoman.diagnosis.files import overlaid
@@ -13,7 +13,7 @@ from dragoman.inventory.facts.world import NodeFact, World
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.inventory.snapshots.snapshot import Snapshot
 
-HOSTNAME: Final = "kubernetes.io/hostname"
+HOSTNAME = "kubernetes.io/hostname"
 
 
 class ChangeError(ValueError):

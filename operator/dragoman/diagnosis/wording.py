@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
 
 from dragoman import words as phrases
 from dragoman.allocation import Code, Reason
@@ -11,7 +10,7 @@ from dragoman.inventory.inventory import UNSEEN, Inventory
 from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.inventory.usage.summary import holder_names
 
-NAMES: Final = 3
+NAMES = 3
 """Names that one line lists of a kind."""
 
 
@@ -143,7 +142,7 @@ def shortened(parts: Iterable[str]) -> str:
     return phrases.listed(parts, NAMES)
 
 
-_WORDS: Final[Mapping[Code, Callable[[Inventory, list[Reason]], str]]] = {
+_WORDS: Mapping[Code, Callable[[Inventory, list[Reason]], str]] = {
     Code.SELECTOR_REJECTED: _rejected,
     Code.CEL_ERROR: _cel_error,
     Code.DEVICE_IN_USE: _in_use,

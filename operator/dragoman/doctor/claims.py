@@ -1,7 +1,7 @@
 """Findings about claims: idle, unowned, outdated, crowded and stuck."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from dragoman.doctor.devices import few
 from dragoman.doctor.doctorfacts import DoctorFacts, part
@@ -12,7 +12,7 @@ from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim
 from dragoman.model.departure import recorded
 from dragoman.words import counted
 
-NEAR_LIMIT: Final = 240
+NEAR_LIMIT = 240
 """Consumers of one claim from which on the API's limit of 256 is near."""
 
 

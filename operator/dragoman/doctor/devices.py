@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
 
 from dragoman.allocation import DeviceID, PoolID
 from dragoman.allocation.pools.taints import untolerated
@@ -16,15 +15,15 @@ from dragoman.model.claim import Claim
 from dragoman.model.requests import ExactRequest
 from dragoman.words import listed
 
-PLUGIN_RESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
+PLUGIN_RESOURCES: Mapping[str, tuple[str, ...]] = {
     "gpu.nvidia.com": ("nvidia.com/gpu",),
     "gpu.amd.com": ("amd.com/gpu",),
     "gpu.intel.com": ("gpu.intel.com/i915", "gpu.intel.com/xe"),
 }
 """Driver to the resources that its vendor's device plugin publishes for the same hardware."""
-_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+_PREFIX = "deviceclass.resource.kubernetes.io/"
 """Implicit extended resources of DeviceClasses (KEP-5004)."""
-_NAMES: Final = 3
+_NAMES = 3
 """Names of one kind that a message lists."""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.inventory.facts.world import PodFact
@@ -15,7 +15,7 @@ from dragoman.model.claim import Claim
 from dragoman.model.timestamps import seconds
 from dragoman.versions import Version
 
-_EMPTY: Final[Document] = {}
+_EMPTY: Document = {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from dragoman.doctor import (
     claims,
@@ -24,7 +23,7 @@ from dragoman.doctor.finding import ORDER, Finding, Id, Severity
 
 Rule = Callable[[DoctorFacts], Iterator[Finding]]
 
-RULES: Final[Mapping[Id, tuple[Rule, tuple[str, ...]]]] = {
+RULES: Mapping[Id, tuple[Rule, tuple[str, ...]]] = {
     Id.POOL_INCOMPLETE: (pools.pool_incomplete, ("resourceslices",)),
     Id.POOL_INVALID: (pools.pool_invalid, ("resourceslices",)),
     Id.DEVICE_LOST: (devices.device_lost, ("resourceslices", "resourceclaims")),
@@ -61,7 +60,7 @@ RULES: Final[Mapping[Id, tuple[Rule, tuple[str, ...]]]] = {
 """Every rule, and the resources without which it finds nothing or only a part."""
 
 
-OVER_TIME: Final = (Id.SLICE_WRITE_STORM, Id.SLICES_MISSING)
+OVER_TIME = (Id.SLICE_WRITE_STORM, Id.SLICES_MISSING)
 """Rules that compare two readings."""
 
 

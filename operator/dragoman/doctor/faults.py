@@ -7,7 +7,6 @@ each branch that has the fix.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from dragoman.doctor.devices import few
 from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
@@ -18,7 +17,7 @@ from dragoman.versions import parse_release
 
 Release = tuple[int, int, int]
 Trigger = Callable[[DoctorFacts], list[str]]
-_MANY: Final = 8
+_MANY = 8
 """Devices of one claim from which on the number of permutations is a problem."""
 
 
@@ -182,7 +181,7 @@ def _empty_rules(facts: DoctorFacts) -> list[str]:
     )
 
 
-FAULTS: Final = (
+FAULTS = (
     KnownFault(
         138407,
         "drops names of claims from pod status again and again where a pod has two templates",

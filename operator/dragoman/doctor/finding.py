@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
 
 
 class Severity(StrEnum):
@@ -18,7 +17,7 @@ class Severity(StrEnum):
     """Worth knowing; nothing needs to be done."""
 
 
-ORDER: Final = tuple(Severity)
+ORDER = tuple(Severity)
 
 
 class Id(StrEnum):
@@ -55,7 +54,7 @@ class Id(StrEnum):
     GATE_REMOVED = "GateRemoved"
 
 
-SEVERITIES: Final[Mapping[Id, Severity]] = MappingProxyType(
+SEVERITIES: Mapping[Id, Severity] = MappingProxyType(
     {
         Id.POOL_INCOMPLETE: Severity.ERROR,
         Id.POOL_INVALID: Severity.ERROR,
@@ -91,7 +90,7 @@ SEVERITIES: Final[Mapping[Id, Severity]] = MappingProxyType(
 """The severity of the findings of an id, unless a finding has another one."""
 
 
-UPGRADE: Final = (Id.API_REMOVED, Id.DRIVER_OUTDATED, Id.GATE_REMOVED)
+UPGRADE = (Id.API_REMOVED, Id.DRIVER_OUTDATED, Id.GATE_REMOVED)
 """Rules that need the version that the cluster is upgraded to."""
 
 

@@ -1,7 +1,6 @@
 """Findings about devices out of service: holds and rules that keep nothing, or for too long."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from dragoman.allocation import DeviceTaintRule, PoolID
 from dragoman.doctor.devices import few
@@ -11,8 +10,8 @@ from dragoman.inventory.inventory import DeviceState
 from dragoman.inventory.snapshots.documents import MAINTENANCE, PREEMPTION, Document
 from dragoman.model.claim import Claim
 
-_DAY: Final = 24 * 3600
-RULE_PREFIX: Final = "dragoman-"
+_DAY = 24 * 3600
+RULE_PREFIX = "dragoman-"
 """How the names of the rules begin that `kubectl dra drain` and `taint` make."""
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from dragoman.allocation.rules.attributes import scalar
 from dragoman.doctor.devices import few
@@ -21,13 +20,13 @@ from dragoman.versions import OWN_DOMAIN_REFUSED
 from dragoman.versions import name as version_name
 from dragoman.words.spelling import closest
 
-STANDARD: Final = "resource.kubernetes.io"
-STANDARD_TYPES: Final[Mapping[str, str]] = {
+STANDARD = "resource.kubernetes.io"
+STANDARD_TYPES: Mapping[str, str] = {
     "pcieRoot": "string",
     "pciBusID": "string",
     "numaNode": "int",
 }
-_PCI: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
+_PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
 
 
 @dataclass
@@ -177,7 +176,7 @@ def _published(facts: DoctorFacts, *, capacity: bool = False) -> Names:
     return found
 
 
-_VALUES: Final = 1000
+_VALUES = 1000
 """Values of one name that are compared with the standard's form."""
 
 
@@ -212,7 +211,7 @@ class _Content:
         return {**self.capacities, **self.attributes} if capacity else self.attributes
 
 
-_LISTS: Final = {"ints": "int", "bools": "bool", "strings": "string", "versions": "version"}
+_LISTS = {"ints": "int", "bools": "bool", "strings": "string", "versions": "version"}
 
 
 def _typed(value: Mapping[str, object]) -> tuple[str, object]:

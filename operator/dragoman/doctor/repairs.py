@@ -6,7 +6,7 @@ changed since: uid and resourceVersion are part of the patch.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.doctor.claims import adopters
 from dragoman.doctor.doctorfacts import listed, part
@@ -18,8 +18,8 @@ from dragoman.model.claimcontent import parse_claim
 from dragoman.model.departure import recorded
 from dragoman.words import counted
 
-RELEASE: Final = "Release"
-ADOPT: Final = "Adopt"
+RELEASE = "Release"
+ADOPT = "Adopt"
 
 
 @dataclass(frozen=True, slots=True)

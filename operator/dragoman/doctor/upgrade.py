@@ -1,7 +1,6 @@
 """Findings about an upgrade: what the target version of Kubernetes does not serve any more."""
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from dragoman.doctor import names
 from dragoman.doctor.devices import few
@@ -11,7 +10,7 @@ from dragoman.inventory.pools.pools import InventoryPool
 from dragoman.versions import GATES_REMOVED_IN, GROUP, OWN_DOMAIN_REFUSED, Version, removal
 from dragoman.versions import name as version_name
 
-KINDS: Final[Mapping[str, str]] = {
+KINDS: Mapping[str, str] = {
     "deviceclasses": "DeviceClass",
     "resourceclaims": "ResourceClaim",
     "resourceclaimtemplates": "ResourceClaimTemplate",

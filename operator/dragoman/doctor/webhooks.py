@@ -1,17 +1,16 @@
 """Findings about admission: schemas that nothing enforces."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from dragoman.doctor.devices import few
 from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
 from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.inventory.snapshots.documents import Document
 
-_OWN: Final = ".dragoman.dev"
+_OWN = ".dragoman.dev"
 """How the names of dragoman's webhooks end."""
-_DEFAULT_MODE: Final = "Enforce"
-_REPORTING: Final = frozenset({"Audit", "Off"})
+_DEFAULT_MODE = "Enforce"
+_REPORTING = frozenset({"Audit", "Off"})
 """Modes in which nothing is answered at admission."""
 
 

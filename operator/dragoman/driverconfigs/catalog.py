@@ -4,13 +4,13 @@ In a wheel they stand beside the code; in a checkout they stand in `crds/`, wher
 """
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
-_PACKAGE: Final = Path(__file__).resolve().parents[1]
-_CHECKOUT: Final = _PACKAGE.parent.parent / "crds"
-_Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_PACKAGE = Path(__file__).resolve().parents[1]
+_CHECKOUT = _PACKAGE.parent.parent / "crds"
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """In C where there is one: ten times as fast, and `dragoman check` reads the whole catalog."""
 
 

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
@@ -24,25 +24,25 @@ from dragoman.driverconfigs.unreadable import (
     UnreadableValue,
 )
 
-MAX_MEMORY: Final = 52 * 1024 * 1024
+MAX_MEMORY = 52 * 1024 * 1024
 """Bytes that a parsed document may take beside its text, by an upper estimate.
 
 A few bytes of text can become an object of hundreds, so the size of a text bounds little. A claim
 with 32 configs of 10 KiB takes less in any shape, and so does its update.
 """
 
-_NODE_BYTES: Final = {b"{": 100, b"[": 110, b":": 150, b",": 85}
+_NODE_BYTES = {b"{": 100, b"[": 110, b":": 150, b",": 85}
 """Bytes of an object, an array, a member with its key, and a value, by the character it costs."""
 
-_WIDE: Final = re.compile(rb"[\xf0-\xf7]")
-_WIDEST: Final = 4
+_WIDE = re.compile(rb"[\xf0-\xf7]")
+_WIDEST = 4
 """Bytes of a character in a text with one that `_WIDE` finds."""
 
 # More digits are out of range, and Python needs quadratic time to parse them.
-_MOST_DIGITS: Final = 310
+_MOST_DIGITS = 310
 # A lone surrogate, which stands for a value that is nested too deeply until the text is parsed.
-_DEEP: Final = "\udfff"
-_NESTING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{\]}]', re.DOTALL)
+_DEEP = "\udfff"
+_NESTING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{\]}]', re.DOTALL)
 
 
 class InvalidJSONError(ValueError):

@@ -1,7 +1,6 @@
 """When the pods of a claim must leave its devices."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from dragoman.evictions.evictionfacts import Due, EvictionReason
 from dragoman.evictions.pools import Pools
@@ -11,7 +10,7 @@ from dragoman.model.claim import Claim
 from dragoman.model.taints import Taint
 from dragoman.model.timestamps import unix
 
-LONGEST: Final = 1e11
+LONGEST = 1e11
 """Upper bound of `tolerationSeconds`, 3,000 years: such sums stay valid times."""
 
 

@@ -1,7 +1,6 @@
 """The condition `EvictionInProgress` of DeviceTaintRules, in the words of the stock controller."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from dragoman.evictions.preview import EvictionPreview
 from dragoman.evictions.rules import NO_EXECUTE
@@ -9,9 +8,9 @@ from dragoman.inventory.facts.stored import PROGRESS, StoredRule
 from dragoman.model.conditions import Condition
 from dragoman.model.timestamps import unix
 
-PERIOD: Final = 10.0
+PERIOD = 10.0
 """Shortest time in seconds between two writes of a condition, unless the spec changed."""
-_NOT_UPDATED: Final = (
+_NOT_UPDATED = (
     "if the effect was NoExecute. This information will not be updated again. "
     "Recreate the DeviceTaintRule to trigger an update."
 )

@@ -6,7 +6,6 @@ Observed with kube-controller-manager 1.36.3 (docs/evictions.md).
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Final
 
 from dragoman.evictions.claims import device_taints
 from dragoman.evictions.evictionfacts import Due
@@ -16,7 +15,7 @@ from dragoman.model.claim import Claim
 from dragoman.model.pod import Pod
 from dragoman.model.timestamps import unix
 
-MOST_SECONDS: Final = 2**63 // 10**9
+MOST_SECONDS = 2**63 // 10**9
 """Longest `tolerationSeconds` whose nanoseconds fit into 64 bits."""
 
 
@@ -28,7 +27,7 @@ class EvictionFault(StrEnum):
     TAINTED = "ClaimTainted"
 
 
-NOTES: Final = {
+NOTES = {
     EvictionFault.EFFECT: "kube-controller-manager ignores a toleration without effect and evicts "
     "the pods of this claim: add `effect: NoExecute` to the toleration",
     EvictionFault.OVERFLOW: "kube-controller-manager takes these tolerationSeconds for 0 and "

@@ -1,12 +1,11 @@
 """DeviceTaintRules that evict, found by the device that they select."""
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.model.taints import DeviceTaintRule
 
-NO_EXECUTE: Final = "NoExecute"
+NO_EXECUTE = "NoExecute"
 DeviceKey = tuple[str, str, str]
 """Driver, pool and device."""
 

@@ -1,13 +1,11 @@
 """API timestamps, and durations as kubectl prints them."""
 
-from typing import Final
-
 from dragoman.model.timestamps import seconds
 
-UNKNOWN: Final = "-"
-_MINUTE: Final = 60
-_HOUR: Final = 60 * _MINUTE
-_DAY: Final = 24 * _HOUR
+UNKNOWN = "-"
+_MINUTE = 60
+_HOUR = 60 * _MINUTE
+_DAY = 24 * _HOUR
 
 
 def age(now: str, then: str) -> str:

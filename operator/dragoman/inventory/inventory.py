@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Final
 
 from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.taints import tainted
@@ -19,10 +18,10 @@ from dragoman.model.device import Content
 from dragoman.model.deviceid import DeviceID, PoolID
 from dragoman.model.taints import Taint
 
-EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
+EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 """Effects of taints that keep claims away; all others only inform."""
 
-UNSEEN: Final = "a pod of higher priority"
+UNSEEN = "a pod of higher priority"
 """What a pod is called that the reader may not list."""
 
 

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from dragoman.linting.findings.finding import (
     ERROR,
@@ -28,16 +27,16 @@ from dragoman.linting.rules.table import RULES
 from dragoman.linting.validation.check import invalid
 from dragoman.versions import Version
 
-TEMPLATE: Final = "unrendered Helm template"
-_BRACES: Final = re.compile(r"\{\{-?\s*[.$a-zA-Z/(]")
+TEMPLATE = "unrendered Helm template"
+_BRACES = re.compile(r"\{\{-?\s*[.$a-zA-Z/(]")
 
-_LACKS: Final = ("Required value", "Invalid value: must ", "exactly one value must be specified")
+_LACKS = ("Required value", "Invalid value: must ", "exactly one value must be specified")
 """Words for fields that are missing, perhaps because their names are misspelled."""
-_CLAIMS: Final = {"claims", "resourceClaims"}
-_NOT_DECLARED: Final = "must be one of the names in pod.spec.resourceClaims"
-_MISSING: Final = "dra/reference-missing"
-_UNUSED: Final = "dra/claim-unused"
-_CONFIG: Final = "dra/driver-config"
+_CLAIMS = {"claims", "resourceClaims"}
+_NOT_DECLARED = "must be one of the names in pod.spec.resourceClaims"
+_MISSING = "dra/reference-missing"
+_UNUSED = "dra/claim-unused"
+_CONFIG = "dra/driver-config"
 
 DriverConfigs = Callable[[Object], Iterable[Problem]]
 

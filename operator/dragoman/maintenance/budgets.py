@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.model.fields import items, mapping, optional_text, text
 from dragoman.model.labels import LabelSelector
 from dragoman.words import counted
 
-ALWAYS_ALLOW: Final = "AlwaysAllow"
-_UNPROTECTED: Final = frozenset({"Succeeded", "Failed", "Pending"})
+ALWAYS_ALLOW = "AlwaysAllow"
+_UNPROTECTED = frozenset({"Succeeded", "Failed", "Pending"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from dragoman.maintenance.actions import EvictionMode
 from dragoman.maintenance.plan import MaintenancePlan
@@ -21,12 +21,12 @@ from dragoman.model.fields import (
 from dragoman.model.metadata import Metadata
 from dragoman.words import counted
 
-API_VERSION: Final = "dragoman.dev/v1alpha1"
-KIND: Final = "DeviceMaintenance"
-FINALIZER: Final = "dragoman.dev/devicemaintenance"
+API_VERSION = "dragoman.dev/v1alpha1"
+KIND = "DeviceMaintenance"
+FINALIZER = "dragoman.dev/devicemaintenance"
 """Only on DeviceMaintenances: the devices are put back in service before the object is deleted."""
 HELD, IDLE, EXPIRED = "Held", "Idle", "Expired"
-_FIELDS: Final = ("driver", "pool", "device", "node", "where")
+_FIELDS = ("driver", "pool", "device", "node", "where")
 
 
 @dataclass(frozen=True, slots=True)

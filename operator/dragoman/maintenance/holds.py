@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from dragoman.inventory.snapshots.documents import (
     AUTHOR,
@@ -23,10 +23,10 @@ from dragoman.model.claim import HOLD_PREFIX
 from dragoman.model.deviceid import DeviceID
 from dragoman.model.fields import MalformedObjectError, items, mapping, optional_text, text
 
-TAINT_KEY: Final = "dragoman.dev/maintenance"
+TAINT_KEY = "dragoman.dev/maintenance"
 """Key of the taint that `hold` and `drain` set."""
-NO_SCHEDULE: Final = "NoSchedule"
-EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
+NO_SCHEDULE = "NoSchedule"
+EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 """Effects of taints that keep new claims away."""
 
 
@@ -77,8 +77,8 @@ class HoldTaint:
         return f"{self.key}{f'={self.value}' if self.value else ''}:{self.effect}"
 
 
-HOLD_TAINT: Final = HoldTaint(TAINT_KEY)
-_TAINT: Final = re.compile(r"([^=:\s]{1,317})(?:=([^:\s]{0,63}))?:(NoSchedule|NoExecute|None)")
+HOLD_TAINT = HoldTaint(TAINT_KEY)
+_TAINT = re.compile(r"([^=:\s]{1,317})(?:=([^:\s]{0,63}))?:(NoSchedule|NoExecute|None)")
 
 
 def parse_taint(text: str) -> HoldTaint:
@@ -215,7 +215,7 @@ def parse_claim(document: Document) -> Hold | None:
     )
 
 
-_PARTS: Final = ("driver", "pool", "device")
+_PARTS = ("driver", "pool", "device")
 
 
 def _identity(document: Document) -> dict[str, Any]:

@@ -8,19 +8,19 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.inventory.snapshots.documents import AUTHOR, DEVICE, MAINTENANCE, REASON
 from dragoman.maintenance.holds import HoldSelector, HoldTaint
 from dragoman.model.claim import HOLD_PREFIX
 from dragoman.model.deviceid import DeviceID
 
-REQUEST: Final = "hold"
-HOLD_CLASS: Final = "dragoman-hold"
+REQUEST = "hold"
+HOLD_CLASS = "dragoman-hold"
 """DeviceClass that a held claim names; the API requires a name, and no such class need exist."""
-REASON_LIMIT: Final = 256
+REASON_LIMIT = 256
 """Characters of a reason."""
-_MANAGED: Final = {"app.kubernetes.io/managed-by": "dragoman"}
+_MANAGED = {"app.kubernetes.io/managed-by": "dragoman"}
 
 
 @dataclass(frozen=True, slots=True)

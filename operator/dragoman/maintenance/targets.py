@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from dragoman.allocation.requests.expressions import Expression, Failure, Views
 from dragoman.cel.budget import StepBudget
 from dragoman.inventory.inventory import Inventory, InventoryDevice
 from dragoman.model.deviceid import DeviceID, PoolID
 
-NAMES: Final = 10
+NAMES = 10
 """Names of one kind that a message lists."""
-NODES: Final = ("node", "nodes", "no")
+NODES = ("node", "nodes", "no")
 """What kubectl's users call a node before its name."""
 
 

@@ -6,7 +6,7 @@ so the wrap-around of 1.36 is part of the behaviour.
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.errors import EvaluationError
 from dragoman.cel.values.quantity import Quantity
@@ -14,10 +14,10 @@ from dragoman.cel.values.quantityparser import parse_quantity
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN, wrap_int64
 from dragoman.model.fields import Document, MalformedObjectError, mapping
 
-_NANO: Final = 9
-_LONGEST: Final = 512
+_NANO = 9
+_LONGEST = 512
 """Characters of the longest quantity that is read."""
-_POWERS: Final = 18
+_POWERS = 18
 """Powers of ten up to here fit into int64."""
 
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from dragoman.model.fields import (
     Document,
@@ -16,11 +16,11 @@ from dragoman.model.fields import (
 from dragoman.model.labels import LabelSelector
 from dragoman.model.metadata import Metadata, Owner
 
-API_VERSION: Final = "dragoman.dev/v1alpha1"
-KIND: Final = "ClusterResourceClaimTemplate"
-COPY_LABEL: Final = "dragoman.dev/cluster-template"
+API_VERSION = "dragoman.dev/v1alpha1"
+KIND = "ClusterResourceClaimTemplate"
+COPY_LABEL = "dragoman.dev/cluster-template"
 """Label of copies; its value is the name of the ClusterResourceClaimTemplate."""
-HASH_ANNOTATION: Final = "dragoman.dev/template-hash"
+HASH_ANNOTATION = "dragoman.dev/template-hash"
 """Annotation of copies: the hash of what they were copied from."""
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Self
 
 from dragoman.model.fields import Document, MalformedObjectError, items, mapping, text, texts
 
-OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from dragoman.model.amounts import AmountError, amount
 from dragoman.model.fields import NOTHING, Document, items, mapping
 from dragoman.model.nodeselector import NodeSelector, node_selector
 
-_POD_LEVEL: Final = ("cpu", "memory")
+_POD_LEVEL = ("cpu", "memory")
 
 Resources = Mapping[str, int]
 """Amounts in units of 10^-9, by resource name; `pods` counts pods."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.model.fields import Document
 from dragoman.model.taints import Toleration
@@ -108,5 +108,5 @@ class ClaimSpec:
     plain: ClaimSpec | None = field(default=None, repr=False)
 
 
-NO_SPEC: Final = ClaimSpec()
+NO_SPEC = ClaimSpec()
 """Of claims whose content was not parsed."""

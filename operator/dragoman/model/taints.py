@@ -1,7 +1,6 @@
 """Taints of devices, tolerations, and DeviceTaintRules (KEP-5055)."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from dragoman.model.fields import (
     Document,
@@ -12,7 +11,7 @@ from dragoman.model.fields import (
     text,
 )
 
-RESERVATION: Final = "dragoman.dev/preemption"
+RESERVATION = "dragoman.dev/preemption"
 """Key of the taint of a reserved device; the value is the UID of the pod that it is for."""
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
 
 from dragoman.allocation import Allocated, DeviceID
 from dragoman.allocation.search.solution import node_name_of
@@ -24,7 +23,7 @@ from dragoman.preemption.trial import PreemptionTrial
 from dragoman.preemption.units import Unit, units
 from dragoman.words import counted
 
-_OFFSET: Final = 2**31
+_OFFSET = 2**31
 """Added to each priority, so that fewer pods of negative priority weigh less (criterion 3)."""
 
 

@@ -1,18 +1,12 @@
 """Whether a plan that is computed again is the one of a journal."""
 
-from typing import Final
-
 from dragoman.preemption.planner import PreemptionOutcome, PreemptionPlan
 from dragoman.preemption.policy import PreemptionCode
 from dragoman.preemption.protocol import Look, Sight
 from dragoman.preemption.stored import Journal, digest
 
-_ROOM: Final = frozenset(
-    {PreemptionOutcome.FITS, PreemptionOutcome.WAITS, PreemptionOutcome.SCHEDULER}
-)
-_PLACING: Final = frozenset(
-    {PreemptionCode.NO_CLAIM, PreemptionCode.NOMINATED, PreemptionCode.PLACED}
-)
+_ROOM = frozenset({PreemptionOutcome.FITS, PreemptionOutcome.WAITS, PreemptionOutcome.SCHEDULER})
+_PLACING = frozenset({PreemptionCode.NO_CLAIM, PreemptionCode.NOMINATED, PreemptionCode.PLACED})
 
 
 def sight_of(made: PreemptionPlan, journal: Journal) -> Look:

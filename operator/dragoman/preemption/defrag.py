@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import combinations
-from typing import Final
 
 from dragoman.allocation import Allocated, Cluster, DeviceID
 from dragoman.diagnosis.subject import Subject
@@ -22,11 +21,11 @@ from dragoman.preemption.preemptionfacts import PreemptionFacts, priority_of
 from dragoman.preemption.spending import Spending
 from dragoman.preemption.trial import PreemptionTrial
 
-CALLS: Final = 20_000
+CALLS = 20_000
 """Searches of one plan: about 10 s."""
-TRIES: Final = 2_000
+TRIES = 2_000
 """Searches for the places of one set of pods."""
-SETS: Final = 200_000
+SETS = 200_000
 """Sets of pods that are looked at."""
 
 Progress = Callable[[str, int], None]

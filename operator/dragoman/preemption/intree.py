@@ -7,7 +7,6 @@ says something about itself alone; the whole cluster needs evidence that two hav
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
 
 from dragoman.allocation import Cluster, TooExpensiveError
 from dragoman.allocation.timebudget import check
@@ -17,7 +16,7 @@ from dragoman.preemption.preemptionfacts import BoundPod, PreemptionFacts, prior
 from dragoman.preemption.spending import Spending
 from dragoman.preemption.trial import PreemptionTrial
 
-CLUSTER: Final = ""
+CLUSTER = ""
 """Stands for all namespaces."""
 
 

@@ -5,7 +5,7 @@ namespaces are counted in it, and never named: their names are for those who may
 """
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation import DeviceID
 from dragoman.preemption.candidates import Candidate, Victim
@@ -13,11 +13,11 @@ from dragoman.preemption.planner import PreemptionOutcome, PreemptionPlan
 from dragoman.preemption.stored import FINALIZER, PREEMPT, REPORT, digest, name_of
 from dragoman.words import counted
 
-API_VERSION: Final = "dragoman.dev/v1alpha1"
-KIND: Final = "DevicePreemption"
-LONGEST: Final = 1024
+API_VERSION = "dragoman.dev/v1alpha1"
+KIND = "DevicePreemption"
+LONGEST = 1024
 """Bytes of the note of an Event."""
-NAMED: Final = 5
+NAMED = 5
 """Victims that an Event names."""
 
 

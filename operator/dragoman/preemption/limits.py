@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from dragoman.preemption.candidates import Candidate
 from dragoman.preemption.stored import Journal, Phase, PreemptionLimits, timestamp
 
-EVERY: Final = ""
+EVERY = ""
 """Stands for all namespaces."""
-HOUR: Final = 3600.0
-OWNER_RESTS: Final = 600.0
+HOUR = 3600.0
+OWNER_RESTS = 600.0
 """Seconds in which a controller loses pods to one preemption only."""
-LONGEST_REST: Final = 1800.0
-REST: Final = 60.0
+LONGEST_REST = 1800.0
+REST = 60.0
 """Seconds before the second attempt for a pod that failed; doubled for each further one."""
 
 

@@ -1,7 +1,6 @@
 """Which pods can be moved: their controller creates them again, and nothing ties them down."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from dragoman.allocation import DeviceID
 from dragoman.maintenance.budgets import DisruptionBudget, predict
@@ -10,7 +9,7 @@ from dragoman.preemption.candidates import protected
 from dragoman.preemption.policy import Policy, PreemptionCode, PreemptionReason, spared
 from dragoman.preemption.preemptionfacts import BoundPod, PreemptionFacts, not_computed
 
-RECREATED: Final = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "Job"})
+RECREATED = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "Job"})
 """Kinds of controllers that create a pod again after an eviction."""
 
 

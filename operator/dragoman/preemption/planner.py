@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
 from zlib import crc32
 
 from dragoman.allocation import Cluster
@@ -23,8 +22,8 @@ from dragoman.preemption.preemptionfacts import PreemptionFacts, priority_of
 from dragoman.preemption.spending import Spending
 from dragoman.preemption.trial import PreemptionTrial
 
-PERCENTAGE: Final = 10
-LEAST: Final = 100
+PERCENTAGE = 10
+LEAST = 100
 """Candidates that suffice: this part of the nodes, but at least so many (GetOffsetAndNumCandidates
 with the defaults of DefaultPreemptionArgs)."""
 

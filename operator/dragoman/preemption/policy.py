@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.facts.world import PodFact, World
@@ -21,9 +20,9 @@ from dragoman.preemption.preemptionfacts import (
 )
 from dragoman.preemption.stored import digest
 
-SYSTEM_CRITICAL: Final = 2 * 10**9
+SYSTEM_CRITICAL = 2 * 10**9
 """The lowest priority of system-cluster-critical and system-node-critical."""
-SPARED: Final = ("kube-system",)
+SPARED = ("kube-system",)
 
 
 class VictimChoice(StrEnum):
@@ -68,7 +67,7 @@ class Policy:
         return self.schedulers is None or scheduler in self.schedulers
 
 
-DEFAULT: Final = Policy()
+DEFAULT = Policy()
 
 
 class PreemptionCode(StrEnum):

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation.timebudget import check
 from dragoman.diagnosis.filters import Load
@@ -18,10 +18,10 @@ from dragoman.model.fields import MalformedObjectError, items, mapping
 from dragoman.model.metadata import Owner
 from dragoman.model.needs import Resources
 
-NEVER: Final = "Never"
-NOT_STARTED: Final = "~"
+NEVER = "Never"
+NOT_STARTED = "~"
 """Sorts after every timestamp: the scheduler takes a missing start for now."""
-_BY_SCHEDULER: Final = "PreemptionByScheduler"
+_BY_SCHEDULER = "PreemptionByScheduler"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from what the API server has, so that any process can go on after any write.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation import DeviceID
 from dragoman.preemption.candidates import Victim
@@ -22,10 +22,10 @@ from dragoman.preemption.stored import (
     digest,
 )
 
-SETTLE: Final = 1.0
+SETTLE = 1.0
 """Seconds between the last rule and the first eviction, in which the scheduler sees the rules.
 Without them the pod might lose a device; no device is ever in two claims."""
-_NO_TIME: Final = "there was no time to compute the plan again"
+_NO_TIME = "there was no time to compute the plan again"
 
 
 class Sight(StrEnum):

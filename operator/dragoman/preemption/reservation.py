@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation import Cluster, DeviceID
 from dragoman.allocation import DeviceTaintRule as TaintRule
@@ -16,15 +16,15 @@ from dragoman.inventory.snapshots.documents import PREEMPTION, REASON
 from dragoman.preemption.candidates import Candidate
 from dragoman.preemption.stored import Journal
 
-TAINT_KEY: Final = PREEMPTION
+TAINT_KEY = PREEMPTION
 """Key of the taint of a reservation, and of the label of its rules."""
-EFFECT: Final = "NoSchedule"
-PREFIX: Final = "dragoman-preemption-"
-MOST_TOLERATIONS: Final = 16
+EFFECT = "NoSchedule"
+PREFIX = "dragoman-preemption-"
+MOST_TOLERATIONS = 16
 """Tolerations of a request (API: DeviceRequest, DeviceTolerationsMaxSize)."""
-MOST_RULES: Final = 256
+MOST_RULES = 256
 """Devices that one plan may reserve."""
-_KEEP_AWAY: Final = frozenset({"NoSchedule", "NoExecute"})
+_KEEP_AWAY = frozenset({"NoSchedule", "NoExecute"})
 
 
 def devices_to_reserve(cluster: Cluster, candidate: Candidate) -> tuple[DeviceID, ...]:

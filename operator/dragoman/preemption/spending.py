@@ -1,14 +1,13 @@
 """The budget that all searches of one plan share."""
 
 from dataclasses import dataclass, field
-from typing import Final
 
 from dragoman.allocation import Outcome
 from dragoman.diagnosis.explain import BUDGET
 
-STEPS: Final = 20_000_000
+STEPS = 20_000_000
 """Steps of all searches of one plan."""
-CALLS: Final = 200_000
+CALLS = 200_000
 """Searches of one plan; remembered ones count too."""
 
 

@@ -12,16 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation import DeviceID
 from dragoman.model.fields import Document, items, mapping, optional_text, text
 
-PREEMPT: Final = "Preempt"
-REPORT: Final = "Report"
-FINALIZER: Final = "dragoman.dev/preemption"
-NEVER: Final = 0.0
-LATEST: Final = 253_402_300_799.0
+PREEMPT = "Preempt"
+REPORT = "Report"
+FINALIZER = "dragoman.dev/preemption"
+NEVER = 0.0
+LATEST = 253_402_300_799.0
 """Unix time of the last second that has a timestamp of the API."""
 
 
@@ -42,7 +42,7 @@ class Phase(StrEnum):
     """It ended before it could succeed, and is no failure."""
 
 
-ENDED: Final = frozenset({Phase.PLACED, Phase.FAILED, Phase.ABORTED})
+ENDED = frozenset({Phase.PLACED, Phase.FAILED, Phase.ABORTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,4 +242,4 @@ class PreemptionLimits:
         return 2 * self.timeout + self.max_grace + self.release
 
 
-DEFAULT_LIMITS: Final = PreemptionLimits()
+DEFAULT_LIMITS = PreemptionLimits()

@@ -16,21 +16,21 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
 from dragoman.driverconfigs import catalog
 
-HERE: Final = Path(__file__).parent
-RECORDED: Final = HERE / "types.json"
-UNAVAILABLE: Final = 2
+HERE = Path(__file__).parent
+RECORDED = HERE / "types.json"
+UNAVAILABLE = 2
 """Exit status where a module cannot be read."""
 
 Fields = Mapping[str, str]
 """Types by path: `.vf.vlan` of a struct, `.addresses[]` of items, `.features{}` of values."""
 
-_GO_TYPES: Final[Mapping[str, str]] = {
+_GO_TYPES: Mapping[str, str] = {
     "string": "string",
     "bool": "boolean",
     "object": "object",
@@ -40,7 +40,7 @@ _GO_TYPES: Final[Mapping[str, str]] = {
     # Any JSON value: the schema says what it wants of it.
     "runtime.RawExtension": "any",
 }
-_INTEGERS: Final = frozenset(
+_INTEGERS = frozenset(
     f"{sign}int{width}" for sign in ("", "u") for width in ("", "8", "16", "32", "64")
 )
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import selectors
 from dragoman.cel.errors import CompileError, EvaluationError
@@ -15,10 +15,10 @@ from tests.conformance.fuzzing.expressions import Expressions, Tree
 
 Answer = dict[str, Any]
 
-_ISSUE: Final = re.compile(r"ERROR: <input>:(\d+:\d+): (.*)")
-_PREFIXES: Final = re.compile(r"^(?:compilation failed: |program instantiation failed: )+")
-_CONFUSION: Final = "internal error: "
-_GENERATED: Final = re.compile(r"(selfType|_var)\d+")
+_ISSUE = re.compile(r"ERROR: <input>:(\d+:\d+): (.*)")
+_PREFIXES = re.compile(r"^(?:compilation failed: |program instantiation failed: )+")
+_CONFUSION = "internal error: "
+_GENERATED = re.compile(r"(selfType|_var)\d+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import celpy
 from celpy import celtypes
@@ -20,10 +20,10 @@ from dragoman.cel.values.scalars import Uint
 from tests.conformance.fuzzing.expressions import Expressions, Tree
 from tests.conformance.fuzzing.grammar import Type as Production
 
-NO_PROGRAM: Final = "does not compile"
-FAILURE: Final = "error"
+NO_PROGRAM = "does not compile"
+FAILURE = "error"
 
-_SHRINKS: Final = 200
+_SHRINKS = 200
 
 
 class Variable(NamedTuple):
@@ -34,7 +34,7 @@ class Variable(NamedTuple):
     value: Any
 
 
-VARIABLES: Final = {
+VARIABLES = {
     "b": Variable(("bool",), types.BOOL, True),
     "i": Variable(("int",), types.INT, 3),
     "u": Variable(("uint",), types.UINT, Uint(7)),
@@ -45,12 +45,12 @@ VARIABLES: Final = {
         ("M", ("string",), ("int",)), types.map_of(types.STRING, types.INT), {"a": 1, "name": 2}
     ),
 }
-_ROOTS: Final = [(variable.production, name) for name, variable in VARIABLES.items()]
-_RESULTS: Final[tuple[Production, ...]] = (
+_ROOTS = [(variable.production, name) for name, variable in VARIABLES.items()]
+_RESULTS: tuple[Production, ...] = (
     *(("bool",), ("int",), ("uint",), ("double",), ("string",), ("bytes",)),
     *(("L", ("int",)), ("M", ("string",), ("int",))),
 )
-_ENVIRONMENT: Final = Environment(
+_ENVIRONMENT = Environment(
     (1, 36), {name: variable.type for name, variable in VARIABLES.items()}, {}, lambda _: None
 )
 
@@ -85,8 +85,8 @@ def _celpy_environment() -> celpy.Environment:
         sys.setrecursionlimit(limit)  # celpy changes it for the whole process
 
 
-_CELPY: Final = _celpy_environment()
-_CELPY_VALUES: Final = {
+_CELPY = _celpy_environment()
+_CELPY_VALUES = {
     name: celtypes.UintType(variable.value)
     if variable.type is types.UINT
     else celpy.json_to_cel(variable.value)
@@ -129,7 +129,7 @@ def _entries(value: dict[Any, Any]) -> str:
 
 
 # IntType and UintType are both Python ints, so the order counts.
-_NOTATIONS: Final[tuple[tuple[Any, Callable[[Any], str]], ...]] = (
+_NOTATIONS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
     ((celtypes.UintType, Uint), lambda value: f"{int(value)}u"),
     (int, lambda value: str(int(value))),
     (float, _double),

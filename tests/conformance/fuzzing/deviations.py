@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 from unittest import mock
 
 from dragoman.cel import deviceview, library, selectors
@@ -18,7 +18,7 @@ from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.quantityparser import parse_quantity
 from tests.conformance.fuzzing.cases import Answer, differences
 
-MUTABLE_QUANTITIES: Final = "quantities never change here, in Go comparing and adding changes them"
+MUTABLE_QUANTITIES = "quantities never change here, in Go comparing and adding changes them"
 
 
 class Case(Protocol):
@@ -31,14 +31,12 @@ class Case(Protocol):
         """Answer with dragoman."""
 
 
-LOST_COUNT: Final = "the count of a message in which cel-go itself failed is meaningless"
+LOST_COUNT = "the count of a message in which cel-go itself failed is meaningless"
 
 
-WRAPPED: Final = "cel-go's cost of a test of a conditional without cost wraps below zero"
-KEYS_BY_TYPE: Final = (
-    "a list or map that is a key twice is named by its type: its text has no limit"
-)
-_KEY_TWICE: Final = re.compile(r"insert failed: key ([\[{]).*? already exists")
+WRAPPED = "cel-go's cost of a test of a conditional without cost wraps below zero"
+KEYS_BY_TYPE = "a list or map that is a key twice is named by its type: its text has no limit"
+_KEY_TWICE = re.compile(r"insert failed: key ([\[{]).*? already exists")
 
 
 def explanation(case: Case, theirs: Answer) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 from tests.conformance.fuzzing.grammar import Type
 
-DRIVER: Final = "dra.example.com"
-OTHER: Final = "other.example.com"
+DRIVER = "dra.example.com"
+OTHER = "other.example.com"
 
-_KINDS: Final[dict[str, Type]] = {
+_KINDS: dict[str, Type] = {
     "model": ("string",),
     "family": ("string",),
     "index": ("int",),
@@ -22,8 +22,8 @@ _KINDS: Final[dict[str, Type]] = {
     "flags": ("L", ("bool",)),
     "versions": ("L", ("semver",)),
 }
-_LISTS: Final = ("tags", "numbers", "flags", "versions")
-_CAPACITIES: Final = ("memory", "cores")
+_LISTS = ("tags", "numbers", "flags", "versions")
+_CAPACITIES = ("memory", "cores")
 
 
 def roots(*, lists: bool) -> list[tuple[Type, str]]:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Final
 
 from tests.conformance.fuzzing.grammar import (
     CORE,
@@ -20,7 +19,7 @@ from tests.conformance.fuzzing.grammar import (
     pool,
 )
 
-STRINGS: Final = (
+STRINGS = (
     (
         "",
         "a",
@@ -44,9 +43,9 @@ STRINGS: Final = (
     ("2024-02-29T12:34:56.5Z", "2024-01-01T00:00:00+02:00", "2024-02-30T00:00:00Z"),
     ("1h30m", "90s", "1ms", "-1.5h", "10"),
 )
-REGEXES: Final = ("a", "^a.*c$", "[a-z]+", "(?i)ABC", "b|c", "\\\\d+", "(a", "x{1001}", "", "^$")
-TEMPLATES: Final = ("%s", "%s-%s", "%d", "%.2f", "%e", "%x", "%b%%", "%s %d", "%", "%q", "a")
-FAULTS: Final = (
+REGEXES = ("a", "^a.*c$", "[a-z]+", "(?i)ABC", "b|c", "\\\\d+", "(a", "x{1001}", "", "^$")
+TEMPLATES = ("%s", "%s-%s", "%d", "%.2f", "%e", "%x", "%b%%", "%s %d", "%", "%q", "a")
+FAULTS = (
     "",
     ".nosuch",
     ".nosuch()",
@@ -99,7 +98,7 @@ class Tree:
                     yield replace(self, parts=parts)
 
 
-PLAIN: Final[dict[str, tuple[str, ...]]] = {
+PLAIN: dict[str, tuple[str, ...]] = {
     "bool": ("true", "false"),
     "int": ("0", "1"),
     "uint": ("1u",),

@@ -8,16 +8,16 @@ fresh names.
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 Type = tuple["str | Type", ...]
 """A name followed by its parameters: `("int",)`, `("L", ("string",))`."""
 
-SIMPLE: Final = ("int", "uint", "double", "bool", "string", "bytes")
-SCALARS: Final = (*SIMPLE, "timestamp", "duration")
-OBJECTS: Final = ("quantity", "semver", "ip", "cidr", "url", "format")
+SIMPLE = ("int", "uint", "double", "bool", "string", "bytes")
+SCALARS = (*SIMPLE, "timestamp", "duration")
+OBJECTS = ("quantity", "semver", "ip", "cidr", "url", "format")
 
-_PRODUCTIONS: Final = """
+_PRODUCTIONS = """
 bool: !«bool» | («bool» && «bool») | («bool» || «bool») | («A» == «A») | («A» != «A»)
 bool: («N» < «N») | («N» <= «N») | («N» > «N») | («N» >= «N») | («int» < «double»)
 bool: («uint» >= «int»)
@@ -124,7 +124,7 @@ N: «L(N)».min() | «L(N)».max()
 U: «L(U)».sum()
 """
 
-_POOLS: Final[dict[str, tuple[str, ...]]] = {
+_POOLS: dict[str, tuple[str, ...]] = {
     "N": SCALARS,
     "S": ("int", "string", "double"),
     "K": ("string", "string", "int", "bool", "uint"),
@@ -200,10 +200,10 @@ def _productions() -> tuple[Production, ...]:
     return tuple(found)
 
 
-PRODUCTIONS: Final = _productions()
+PRODUCTIONS = _productions()
 """All productions of Kubernetes' environments."""
 
-_CORE_FUNCTIONS: Final = frozenset(
+_CORE_FUNCTIONS = frozenset(
     (
         "", "all", "bool", "bytes", "contains", "double", "duration", "dyn", "endsWith", "exists",
         "exists_one", "filter", "getDate", "getDayOfWeek", "getDayOfYear", "getFullYear",
@@ -225,5 +225,5 @@ def _is_core(production: Production) -> bool:
     return called <= _CORE_FUNCTIONS and not extended and not types & set(OBJECTS)
 
 
-CORE: Final = tuple(filter(_is_core, PRODUCTIONS))
+CORE = tuple(filter(_is_core, PRODUCTIONS))
 """Those of the CEL language definition alone, without any library."""

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import rules
 from tests.conformance.fuzzing import schemas
@@ -16,13 +16,13 @@ from tests.conformance.fuzzing.expressions import Expressions, Tree
 Answer = dict[str, Any]
 Steps = tuple[str, ...]
 
-_REASONS: Final = (
+_REASONS = (
     "FieldValueInvalid",
     "FieldValueForbidden",
     "FieldValueRequired",
     "FieldValueDuplicate",
 )
-_RESOURCE: Final = {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "n", "labels": {}}}
+_RESOURCE = {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "n", "labels": {}}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 from tests.conformance.fuzzing.grammar import Type
 
 Schema = dict[str, Any]
 Fields = dict[str, list[tuple[Type, str]]]
 
-_NAMES: Final = ("a", "b", "name", "x-y", "a.b", "if", "namespace", "a__b", "c", "size", "a/b")
-_FORMATS: Final = ("date-time", "date", "duration", "byte", "uuid", "")
-_FORMAT_TYPES: Final = {
+_NAMES = ("a", "b", "name", "x-y", "a.b", "if", "namespace", "a__b", "c", "size", "a/b")
+_FORMATS = ("date-time", "date", "duration", "byte", "uuid", "")
+_FORMAT_TYPES = {
     "date-time": "timestamp",
     "date": "timestamp",
     "duration": "duration",
     "byte": "bytes",
 }
-_RESERVED: Final = frozenset({"if", "namespace", "true", "for", "in"})
-_ESCAPES: Final = (
+_RESERVED = frozenset({"if", "namespace", "true", "for", "in"})
+_ESCAPES = (
     ("__", "__underscores__"),
     (".", "__dot__"),
     ("-", "__dash__"),
     ("/", "__slash__"),
 )
-_TEXTS: Final = {
+_TEXTS = {
     "date-time": (
         "2024-01-01T00:00:00Z",
         "2024-06-15T12:30:00.5+02:00",

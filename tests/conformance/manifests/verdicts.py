@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import yaml
 from urllib3.exceptions import HTTPError
@@ -22,9 +22,9 @@ from urllib3.exceptions import HTTPError
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.plane import ControlPlane
 
-FOLDER: Final = Path(__file__).parent
-VERDICTS: Final = FOLDER / "verdicts.json"
-VERSIONS: Final = ("v1.34.4", "v1.37.1")
+FOLDER = Path(__file__).parent
+VERDICTS = FOLDER / "verdicts.json"
+VERSIONS = ("v1.34.4", "v1.37.1")
 
 Verdicts = dict[str, dict[str, str]]
 """By version and name of a manifest: the server's refusal; empty where it takes all objects."""

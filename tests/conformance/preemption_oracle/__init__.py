@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 from tests.conformance.oracle import Oracle, build
 
-SOURCES: Final = Path(__file__).parent
-MODULES: Final = {
+SOURCES = Path(__file__).parent
+MODULES = {
     "1.34": ("go134.mod", "kube134"),
     "1.35": ("go135.mod", "kube135"),
     "1.36": ("go136.mod", ""),

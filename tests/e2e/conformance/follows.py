@@ -1,10 +1,8 @@
 """Which checks fail beside the one that a fault breaks, and why."""
 
-from typing import Final
-
-ANY: Final = "*"
+ANY = "*"
 """Stands for every check that is run after it."""
-FOLLOWS: Final[dict[str, dict[str, str]]] = {
+FOLLOWS: dict[str, dict[str, str]] = {
     "upper-case": {ANY: "the API server stores no such slice"},
     "always-healthy": dict.fromkeys(("H1", "P16", "S9"), "no failed device is ever reported"),
     "reads-secrets": {"X3": "what it may not read is refused"},

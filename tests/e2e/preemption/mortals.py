@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from dragoman.controllers.preemption.carrier import Carrier
 from dragoman.controllers.preemption.controller import PreemptionController
@@ -21,14 +21,14 @@ from dragoman.kube.resources import Resource
 from dragoman.preemption.policy import Policy
 from dragoman.preemption.stored import PreemptionLimits
 
-GROUP: Final = "resource.k8s.io"
+GROUP = "resource.k8s.io"
 CLAIMS = Resource(GROUP, "v1", "resourceclaims")
 TEMPLATES = Resource(GROUP, "v1", "resourceclaimtemplates")
 RULES = Resource(GROUP, "v1beta2", "devicetaintrules")
 LIMITS = PreemptionLimits(
     parallel=1000, per_hour=10**6, timeout=40.0, min_runtime=0.0, attempts=5, failures=10**6
 )
-_WRITES: Final = frozenset({"post", "patch", "put", "delete"})
+_WRITES = frozenset({"post", "patch", "put", "delete"})
 
 
 class KilledError(BaseException):

@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from urllib3.exceptions import HTTPError
 
@@ -36,24 +36,24 @@ from tests.support.controlplane.api import ApiError, wait_for
 from tests.support.controlplane.plane import API_SERVER, SCHEDULER, ControlPlane
 
 Json = dict[str, Any]
-NODES: Final = 2
-DEVICES: Final = 4
-BATCH: Final = 6
-POLL: Final = 0.1
+NODES = 2
+DEVICES = 4
+BATCH = 6
+POLL = 0.1
 """Seconds between two looks at a run of such a batch; larger batches are looked at less often."""
-ARRIVALS: Final = 10
-PATIENCE: Final = 120.0
-PATIENCE_WITH_THIEF: Final = 60.0
+ARRIVALS = 10
+PATIENCE = 120.0
+PATIENCE_WITH_THIEF = 60.0
 """The same where a competitor may have taken the devices for good."""
-LEFT_AFTER: Final = 5.0
-TROUBLE: Final = (ApiError, OSError, HTTPError)
+LEFT_AFTER = 5.0
+TROUBLE = (ApiError, OSError, HTTPError)
 """What a test meets while the API server starts again."""
-KEY: Final = "dragoman.dev/preemption"
-KINDS: Final = ("plain", "budgets", "templates", "shared claims", "partitions", "shares")
-PROTECTED: Final = 3
+KEY = "dragoman.dev/preemption"
+KINDS = ("plain", "budgets", "templates", "shared claims", "partitions", "shares")
+PROTECTED = 3
 """Pods of a PodDisruptionBudget."""
 DONE = Path("build/preemption-races")
-GATES: Final = {
+GATES = {
     "DRADeviceTaintRules": True,
     "DRAPartitionableDevices": True,
     "DRAConsumableCapacity": True,

@@ -5,19 +5,19 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 from dragoman.drivers.throwaway import downloads
 from dragoman.drivers.throwaway.downloads import replace_text
 from tests.support.controlplane.recipes import Recipe
 from tests.support.controlplane.toolchain import MODULES
 
-PINNED: Final = ""
-UNPINNED: Final = " unpinned"
-QUICK: Final = " quick"
+PINNED = ""
+UNPINNED = " unpinned"
+QUICK = " quick"
 """Ends of a stamp: a pinned digest or a build vouches for the binary, or its release alone; or it
 was built quickly, and runs more slowly."""
-BUILD: Final = "DRAGOMAN_BUILD"
+BUILD = "DRAGOMAN_BUILD"
 """Variable that says `optimized` where only binaries as users run them will do."""
 
 

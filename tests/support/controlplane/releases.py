@@ -11,13 +11,12 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from typing import Final
 
 from dragoman.drivers.throwaway import official
 from dragoman.drivers.throwaway.downloads import PINS
 from tests.support.controlplane.binaries import chosen_version
 
-ARCHITECTURES: Final = ("amd64", "arm64")
+ARCHITECTURES = ("amd64", "arm64")
 
 
 def pins(version: str, etcd_version: str) -> dict[str, dict[str, dict[str, str]]]:

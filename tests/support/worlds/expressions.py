@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Final
 
-TEN: Final = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
+TEN = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
 
 
 def nested(template: str, times: int, inside: str) -> str:
@@ -44,7 +43,7 @@ def beside(one: str, other: str, test: str) -> str:
     return long(f"cel.bind(one, {one}, cel.bind(other, {other}, {many(test)}))")
 
 
-RUNAWAYS: Final = {
+RUNAWAYS = {
     "seven nested loops": nested(TEN + ".all(x{n}, {inside})", 7, "true"),
     "loops that fail": nested(TEN + ".all(x{n}, {inside})", 7, "1 / 0 == 1"),
     "nested lists of lists": nested(TEN + ".map(x{n}, {inside})", 7, "1") + ".size() > 0",
@@ -105,7 +104,7 @@ RUNAWAYS: Final = {
 }
 """Expressions by description; cost or plain steps end them."""
 
-UNDERCHARGED: Final = {
+UNDERCHARGED = {
     "numbers read": long(many("double(@) > 0.0")),
     "timestamps read": long(many("timestamp(@) > timestamp(0)")),
     "durations read": long(many("duration(@) > duration('1s')")),

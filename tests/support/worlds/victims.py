@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from dragoman.preemption.planner import PreemptionOutcome
 from tests.support.worlds.defaultpreemption import World, decide
 from tests.support.worlds.preemption import manifests, planned
 
-CPU_ALONE: Final = "cpu alone"
-BUDGETS: Final = "budgets"
+CPU_ALONE = "cpu alone"
+BUDGETS = "budgets"
 """The listed difference: the scheduler violates budgets, or deletes what no eviction can."""
 Choice = tuple[str, frozenset[str]] | None
 """A node, and the pods that end; None where none does."""

@@ -6,7 +6,7 @@ until one of its slices changes.
 
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from dragoman.allocation.features import Profile
@@ -20,11 +20,11 @@ from dragoman.model.deviceid import PoolID
 from dragoman.model.nodes import Node
 from dragoman.model.slice import Slice
 
-_SHARED: Final = 1024
+_SHARED = 1024
 """Combinations of slices that are remembered, of those that select nodes by labels."""
 
 
-_LARGE: Final = 64
+_LARGE = 64
 """Slices of all nodes in one pool, from which on it is not made for each change of a slice."""
 
 

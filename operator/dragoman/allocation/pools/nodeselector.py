@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Final
 
 from dragoman.cel.values.quoting import quoted
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN
@@ -17,13 +16,13 @@ from dragoman.model.nodes import Node
 from dragoman.model.nodeselector import NodeSelector, NodeSelectorTerm, Requirement
 from dragoman.words.dns import SUBDOMAIN
 
-_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-_SETS: Final = ("In", "NotIn")
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_SETS = ("In", "NotIn")
 # Compiled on first use, because many clusters have no selector that needs them.
-_INTEGER: Final = r"[+-]?[0-9]{1,40}"
-_NAME: Final = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_INTEGER = r"[+-]?[0-9]{1,40}"
+_NAME = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 
-_ESCAPES: Final = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
+_ESCAPES = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
 
 
 class NodeSelectorError(ValueError):
@@ -167,7 +166,7 @@ def _bound_problems(values: tuple[str, ...], shown: str, path: str) -> Iterator[
             )
 
 
-_VALUE: Final = "a valid label must be an empty string or consist of alphanumeric characters"
+_VALUE = "a valid label must be an empty string or consist of alphanumeric characters"
 
 
 def _key_problem(key: str) -> str:

@@ -4,7 +4,6 @@ Source: `GatherPools` of k8s.io/dynamic-resource-allocation/structured.
 """
 
 from collections.abc import Mapping
-from typing import Final
 
 from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches
@@ -13,7 +12,7 @@ from dragoman.model.nodes import Node
 from dragoman.model.nodeselector import NodeSelector
 from dragoman.model.slice import Slice
 
-NODE_OPERATIONS: Final = "DRAOptionalNodeOperations"
+NODE_OPERATIONS = "DRAOptionalNodeOperations"
 """A node with this declared feature needs no node operations of the driver (1.37, alpha)."""
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final
 from weakref import WeakValueDictionary
 
 from dragoman.allocation.features import Profile
@@ -10,7 +9,7 @@ from dragoman.model.device import Content, Device, Traits
 from dragoman.model.slice import Slice
 from dragoman.model.taints import DeviceTaintRule, Taint, Toleration
 
-_EFFECTS: Final = ("NoSchedule", "NoExecute")
+_EFFECTS = ("NoSchedule", "NoExecute")
 _contents: WeakValueDictionary[tuple[Content, tuple[Taint, ...]], Content] = WeakValueDictionary()
 """Contents with the taints of rules, while any slice has them."""
 _traits: WeakValueDictionary[tuple[Traits, tuple[Taint, ...]], Traits] = WeakValueDictionary()

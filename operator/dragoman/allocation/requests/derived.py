@@ -5,7 +5,7 @@ version, or in a list of one of these.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation.features import Profile
 from dragoman.allocation.requests.expressions import Failure, Views, failed
@@ -22,8 +22,8 @@ from dragoman.model.device import Content
 
 Value = Mapping[str, Any] | Failure
 
-_ELEMENTS: Final = ("bool", "int", "string", "kubernetes.Semver", "any", "dyn")
-_LISTS: Final = {"int": "ints", "bool": "bools", "string": "strings", "version": "versions"}
+_ELEMENTS = ("bool", "int", "string", "kubernetes.Semver", "any", "dyn")
+_LISTS = {"int": "ints", "bool": "bools", "string": "strings", "version": "versions"}
 
 
 class Derivation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dragoman.allocation.features import Profile
 from dragoman.allocation.requests.expressions import Expression, Views
@@ -12,8 +12,8 @@ from dragoman.model.deviceclass import DeviceClass
 if TYPE_CHECKING:
     from dragoman.allocation.requests.derived import Derivation
 
-_EXPRESSIONS: Final = 256
-_ENTRIES: Final = 500_000
+_EXPRESSIONS = 256
+_ENTRIES = 500_000
 """About 50 MiB: one selector judged for 100,000 devices takes 200,000 entries."""
 
 

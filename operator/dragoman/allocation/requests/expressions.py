@@ -7,7 +7,7 @@ the device at all.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dragoman.allocation.features import Profile
 from dragoman.allocation.timebudget import COST_LIMIT, TooExpensiveError, check, cost_left
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from dragoman.cel.deviceview import Device as View
     from dragoman.cel.selectors import Selector
 
-_HINT: Final = (
+_HINT = (
     ". consider using CEL optional chaining (.? followed by orValue()) "
     "or guarding the check with has() for optional fields"
 )
-_VIEWS: Final = 1024
+_VIEWS = 1024
 
-_PLAIN: Final = {"int": int, "bool": bool, "string": str}
+_PLAIN = {"int": int, "bool": bool, "string": str}
 
 
 def hinted(message: str) -> str:

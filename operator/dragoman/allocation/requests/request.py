@@ -1,7 +1,7 @@
 """A request or subrequest, with all that is remembered about devices for it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from dragoman.allocation.codes import Code
 from dragoman.allocation.features import Profile
@@ -17,7 +17,7 @@ from dragoman.model.deviceid import DeviceID
 from dragoman.model.requests import ClaimSpec, Constraint, ExactRequest, Request
 
 EXACT_COUNT, ALL = "ExactCount", "All"
-_NO_EXPRESSION: Final = Failure("CEL expression empty (unsupported selector type?)", compiling=True)
+_NO_EXPRESSION = Failure("CEL expression empty (unsupported selector type?)", compiling=True)
 
 
 class Devices(Protocol):

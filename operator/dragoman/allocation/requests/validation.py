@@ -6,7 +6,7 @@ that the scheduler finds before it searches.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation.codes import Code
 from dragoman.allocation.pools.nodepools import SearchKey
@@ -15,11 +15,11 @@ from dragoman.allocation.requests.environment import ClassEnvironment
 from dragoman.allocation.requests.request import ALL, EXACT_COUNT, PreparedRequest
 from dragoman.model.requests import ClaimSpec, ExactRequest, Request
 
-LIMIT: Final = 32
+LIMIT = 32
 """Devices that a claim can hold (API: AllocationResultsMaxSize)."""
 Count = Callable[[PreparedRequest], int]
-_REMEMBERED: Final = 8192
-_ENTRIES: Final = 8
+_REMEMBERED = 8192
+_ENTRIES = 8
 """What the result of a search weighs, in entries of a dictionary."""
 
 
@@ -45,7 +45,7 @@ class TopLevelRequest:
         return len(self.alternatives) == max(len(self.request.first_available), 1)
 
 
-PLACE: Final = "\0"
+PLACE = "\0"
 
 
 def placeholder(index: int) -> str:

@@ -4,7 +4,7 @@ A scalar is a pair of kind and value; versions compare as text. With list attrib
 value is a kind and the set of its elements, a scalar being a set of one.
 """
 
-from typing import Any, Final
+from typing import Any
 
 from dragoman.model.device import Content
 from dragoman.model.fields import Document
@@ -12,11 +12,11 @@ from dragoman.model.fields import Document
 Scalar = tuple[str, Any]
 Elements = tuple[str, frozenset[Any]]
 
-UNKNOWN: Final[Scalar] = ("", None)
+UNKNOWN: Scalar = ("", None)
 """An attribute that has no scalar value: empty, or a list."""
 
-_SCALARS: Final = ("string", "int", "bool", "version")
-_LISTS: Final = (("ints", "int"), ("bools", "bool"), ("strings", "string"), ("versions", "version"))
+_SCALARS = ("string", "int", "bool", "version")
+_LISTS = (("ints", "int"), ("bools", "bool"), ("strings", "string"), ("versions", "version"))
 
 
 def lookup(content: Content, name: str) -> Document | None:

@@ -5,7 +5,6 @@ and wraps around, 1.37 refuses what int64 cannot hold.
 """
 
 from collections.abc import Mapping
-from typing import Final
 
 from dragoman.allocation.features import Profile
 from dragoman.cel.values.scalars import INT_MAX, wrap_int64
@@ -14,7 +13,7 @@ from dragoman.model.device import Capacity, CapacityPolicy
 
 Amounts = Mapping[str, Amount]
 
-_OUT_OF_RANGE: Final = "capacity request cannot be represented in the device's range arithmetic"
+_OUT_OF_RANGE = "capacity request cannot be represented in the device's range arithmetic"
 
 
 class CapacityError(ValueError):

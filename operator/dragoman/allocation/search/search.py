@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.requests.validation import LIMIT, Prepared
@@ -17,9 +17,9 @@ from dragoman.allocation.search.attempt import Attempt, Taken
 from dragoman.allocation.search.view import NodeView
 from dragoman.allocation.timebudget import check
 
-LOOKS_PER_STEP: Final = 16
-LEAST_LOOKS: Final = 1_000_000
-STEPS_PER_CHECK: Final = 64
+LOOKS_PER_STEP = 16
+LEAST_LOOKS = 1_000_000
+STEPS_PER_CHECK = 64
 """Steps between two looks at the clock, where there is a budget of time."""
 
 

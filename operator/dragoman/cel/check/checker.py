@@ -4,7 +4,7 @@ A port of the rules of cel-go's checker (0.26) as Kubernetes configures it. The 
 results onto the nodes of the tree.
 """
 
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import types
 from dragoman.cel.check.literals import CHECKED, Literals, check_literals
@@ -277,7 +277,7 @@ class _Checker:
             self.mismatch(node.pos, expected, found)
 
 
-_VISITORS: Final[dict[type[Node], Any]] = {
+_VISITORS: dict[type[Node], Any] = {
     Literal: _Checker.literal,
     Ident: _Checker.ident,
     Select: _Checker.select,
@@ -287,7 +287,7 @@ _VISITORS: Final[dict[type[Node], Any]] = {
     Message: _Checker.message,
     Comprehension: _Checker.comprehension,
 }
-_CALLS: Final[dict[str, Any]] = {
+_CALLS: dict[str, Any] = {
     "_?._": _Checker.opt_select,
     **dict.fromkeys(CHECKED, _Checker.checked_call),
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import types
 from dragoman.cel.errors import EvaluationError, OperationError
@@ -21,7 +21,7 @@ from dragoman.cel.values.timestamps import parse_timestamp, timestamp_from_secon
 
 Issues = list[tuple[int, str]]
 
-CHECKED: Final = frozenset(("duration", "timestamp", "matches", "format"))
+CHECKED = frozenset(("duration", "timestamp", "matches", "format"))
 """Functions whose literal arguments are checked."""
 
 
@@ -66,7 +66,7 @@ def _duration(value: Any) -> Any:
     return parse_duration(value)
 
 
-_READERS: Final[dict[str, Callable[[Any], Any]]] = {
+_READERS: dict[str, Callable[[Any], Any]] = {
     "duration": _duration,
     "timestamp": _timestamp,
     "matches": compile_regex,
@@ -114,8 +114,8 @@ def _map_issues(node: MapNode) -> Issues:
     return issues
 
 
-_INTEGERS: Final = (types.INT, types.UINT)
-_ACCEPTED: Final[dict[str, tuple[Type, ...]]] = {
+_INTEGERS = (types.INT, types.UINT)
+_ACCEPTED: dict[str, tuple[Type, ...]] = {
     "d": _INTEGERS,
     "o": _INTEGERS,
     "f": (types.DOUBLE, types.STRING),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import types
 from dragoman.cel.check.overloads import Overload, fitting
@@ -10,7 +10,7 @@ from dragoman.cel.syntax.nodes import Call
 from dragoman.cel.types import Bindings, Settled, Type
 from dragoman.cel.values.scalars import Uint
 
-SCALARS: Final[dict[type, Type]] = {
+SCALARS: dict[type, Type] = {
     bool: types.BOOL,
     int: types.INT,
     Uint: types.UINT,
@@ -69,7 +69,7 @@ class Names:
         return None, None
 
 
-_RESOLVED_MAX: Final = 4096
+_RESOLVED_MAX = 4096
 """Entries of an environment's cache of overload resolutions."""
 
 

@@ -10,9 +10,7 @@ its functions are declared so that a call of them fails with cel-go's text.
 
 # ruff: noqa: E501 — one overload, or one family of them, a line
 
-from typing import Final
-
-ALTERNATIVES: Final = {
+ALTERNATIVES = {
     "comparison": "less|less_equals|greater|greater_equals",
     "operator": "_<_|_<=_|_>_|_>=_",
     "comparable": "int|uint|double|bool|duration|timestamp|string|bytes",
@@ -25,7 +23,7 @@ ALTERNATIVES: Final = {
 }
 """Alternatives by the name that stands for them."""
 
-SIGNATURES: Final = """
+SIGNATURES = """
 1.28 global logical_not !_(bool) -> bool
 1.28 global negate_{double|int64} -_({double|int}) -> {double|int}
 1.28 global in_list @in(<A>, list(<A>)) -> bool

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.data import Invalid
 from dragoman.cel.errors import CostLimitExceeded
@@ -19,7 +19,7 @@ from dragoman.cel.state import COST, LIMIT, State
 
 Code = Callable[[State], Any]
 
-ABSENT: Final = object()
+ABSENT = object()
 """Marks a closure whose value is not known at compile time."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from math import isnan
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import types
 from dragoman.cel.compile.calls import both
@@ -28,7 +28,7 @@ from dragoman.cel.state import COST, State, spend_text_steps
 from dragoman.cel.types import Kind, Type
 from dragoman.cel.values.scalars import Uint
 
-_FIXED: Final = (types.BOOL, types.INT, types.UINT, types.DOUBLE, types.TIMESTAMP, types.DURATION)
+_FIXED = (types.BOOL, types.INT, types.UINT, types.DOUBLE, types.TIMESTAMP, types.DURATION)
 
 
 def equals(left: Closure, right: Closure, kinds: tuple[Type, Type], *, negated: bool) -> Closure:
@@ -61,7 +61,7 @@ def _alike(test: Callable[[Any, Any], bool], left: Closure, right: Closure) -> C
     return lambda state: test(*both(first, second, state))
 
 
-_SIMPLE: Final = frozenset((str, int, bool))
+_SIMPLE = frozenset((str, int, bool))
 
 
 def _with_constant(closure: Closure, constant: Any, *, negated: bool) -> Closure:
@@ -141,13 +141,13 @@ def operands(left: Code, right: Code, state: State) -> tuple[Any, Any, Evaluatio
 
 
 Code2 = Callable[[Any, Any], bool]
-_TESTS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+_TESTS: dict[str, Callable[[Any, Any], bool]] = {
     "_<_": operator.lt,
     "_<=_": operator.le,
     "_>_": operator.gt,
     "_>=_": operator.ge,
 }
-_EXACT_ORDER: Final = (types.INT, types.UINT, types.BOOL, types.TIMESTAMP, types.DURATION)
+_EXACT_ORDER = (types.INT, types.UINT, types.BOOL, types.TIMESTAMP, types.DURATION)
 
 
 def ordered(

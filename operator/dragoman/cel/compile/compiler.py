@@ -1,7 +1,7 @@
 """The compiler: it makes a closure of each node of a checked tree."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.check.overloads import Overload
 from dragoman.cel.compile import comparisons, comprehensions, logic
@@ -39,7 +39,7 @@ from dragoman.cel.syntax.nodes import (
 )
 from dragoman.cel.types import Kind, is_optional
 
-_CONVERSIONS: Final = frozenset(
+_CONVERSIONS = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
 )
 
@@ -275,7 +275,7 @@ def _planner(node: Node) -> Any:
     return _PLANNERS[type(node)]
 
 
-_SPECIAL: Final[dict[str, Any]] = {
+_SPECIAL: dict[str, Any] = {
     "_==_": _Compiler.equality,
     "_!=_": _Compiler.equality,
     **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _Compiler.ordering),
@@ -289,7 +289,7 @@ _SPECIAL: Final[dict[str, Any]] = {
     "or": _Compiler.or_value,
     "orValue": _Compiler.or_value,
 }
-_PLANNERS: Final[dict[type[Node], Any]] = {
+_PLANNERS: dict[type[Node], Any] = {
     Literal: _Compiler.literal,
     Ident: _Compiler.ident,
     Select: _Compiler.select,

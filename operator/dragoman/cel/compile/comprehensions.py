@@ -8,7 +8,7 @@ the others continue, and charge, with an accumulator that has failed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.compile.closure import Closure, Code, spend_cost
 from dragoman.cel.compile.loops import Loop, begin, rounds_of
@@ -18,7 +18,7 @@ from dragoman.cel.library.containers import insert
 from dragoman.cel.representation import LISTS, MAPS, no_such_overload, value_of
 from dragoman.cel.state import COST, LIMIT, STEPS_PER_ERROR, State, spend_steps
 
-_RESULT: Final = 1
+_RESULT = 1
 """Cost of reading the accumulator at the end of the loop."""
 
 

@@ -1,7 +1,6 @@
 """The implementation of a call: one overload where the types are known, else a dispatcher."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from dragoman.cel.check.overloads import Overload
 from dragoman.cel.compile.calls import call
@@ -11,14 +10,14 @@ from dragoman.cel.library import OVERLOADS, STATEFUL
 from dragoman.cel.library.dispatch import dispatcher, plain_dispatcher
 from dragoman.cel.syntax.nodes import Call
 
-_SHARED: Final = frozenset(
+_SHARED = frozenset(
     (
         "_+_", "_-_", "_*_", "_/_", "_%_", "_<_", "_<=_", "_>_", "_>=_", "matches",
         "@sortByAssociatedKeys",
     )
 )  # fmt: skip
 """Functions of two arguments whose overloads share one implementation in cel-go."""
-_OPEN: Final = _SHARED | {"-_", "sort", "size"}
+_OPEN = _SHARED | {"-_", "sort", "size"}
 """Functions for which cel-go ignores the overload that the checker has found."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.compile.closure import Closure, Code, constant
 from dragoman.cel.cost import LIST_LITERAL, MAP_LITERAL
@@ -112,7 +112,7 @@ def _entry_content(key: Any, value: Any) -> Any:
     return value.value
 
 
-_TYPES: Final = frozenset(
+_TYPES = frozenset(
     ("bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint")
 )
 

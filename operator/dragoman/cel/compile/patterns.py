@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.errors import OperationError
 from dragoman.cel.state import State, spend_steps
 from dragoman.cel.types import Type
 from dragoman.cel.values.regex import STEPS_PER_MATCH, Regex, compile_regex
 
-PATTERN_FUNCTIONS: Final = frozenset(("matches", "find", "findAll"))
+PATTERN_FUNCTIONS = frozenset(("matches", "find", "findAll"))
 
-_STEPS_MAX: Final = 200_000
+_STEPS_MAX = 200_000
 """Plain steps that the compilation of all constant patterns of an expression may take."""
-_SHORT: Final = 256
+_SHORT = 256
 """Code points of a text that matches any pattern within the overhead of an evaluation."""
 
 

@@ -1,7 +1,6 @@
 """Which values are sure to have the type that the checker found for them."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from dragoman.cel import types
 from dragoman.cel.syntax.nodes import (
@@ -15,7 +14,7 @@ from dragoman.cel.syntax.nodes import (
 )
 from dragoman.cel.types import Kind, Type
 
-_RETURNS_PART: Final = frozenset(
+_RETURNS_PART = frozenset(
     (
         "distinct", "first", "flatten", "last", "optional.of", "optional.ofNonZeroValue",
         "optional.unwrap", "or", "orValue", "reverse", "slice", "sort", "@sortByAssociatedKeys",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.compile.closure import Closure, variable
 from dragoman.cel.compile.selections import Selection
@@ -54,7 +54,7 @@ class Variables:
                 self._scope[name].pop()
 
 
-_UNSET: Final = object()
+_UNSET = object()
 """Marks the slot of a bound variable before its first use."""
 
 

@@ -1,6 +1,6 @@
 """The estimator: it sums up the worst-case cost over a checked tree."""
 
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.cost import LIST_LITERAL, MAP_LITERAL
 from dragoman.cel.estimate.nodesizes import NodeSizes
@@ -29,8 +29,8 @@ from dragoman.cel.syntax.nodes import (
 )
 from dragoman.cel.types import Kind
 
-_MESSAGE: Final = 40
-_JOINING: Final = ("add_string", "add_bytes", "add_list")
+_MESSAGE = 40
+_JOINING = ("add_string", "add_bytes", "add_list")
 
 
 def estimate(tree: Node, size_of_path: SizeOfPath) -> int:
@@ -188,7 +188,7 @@ class _Estimator:
         return summed(cost, *costs), result
 
 
-_COSTS: Final[dict[type[Node], Any]] = {
+_COSTS: dict[type[Node], Any] = {
     Literal: _Estimator.literal,
     Ident: _Estimator.ident,
     Select: _Estimator.select,

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from math import ceil
-from typing import Final
 
 from dragoman.cel import types
 from dragoman.cel.cost import AUTHORIZATION, LIST_LITERAL, REGEX, REQUIREMENT, TRAVERSAL
@@ -18,8 +17,8 @@ from dragoman.cel.estimate.sizes import (
 )
 from dragoman.cel.syntax.nodes import Literal
 
-_LONGEST_FORMAT_REGEX: Final = 128
-_LONGEST_FORMAT: Final = 64
+_LONGEST_FORMAT_REGEX = 128
+_LONGEST_FORMAT = 64
 
 
 def _equality(call: CallByOverload) -> CallEstimate | None:
@@ -139,17 +138,17 @@ def _selected(call: CallByOverload) -> CallEstimate:
     return summed(LIST_LITERAL, scaled(length, TRAVERSAL), requirements), None
 
 
-_UNIT: Final = (
+_UNIT = (
     "masked", "prefixLength", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast",
     "isLinkLocalUnicast", "isGlobalUnicast", "format.named", "sign", "asInteger", "isInteger",
     "asApproximateFloat", "isGreaterThan", "isLessThan", "compareTo", "add", "sub", "major",
     "minor", "patch", "getScheme", "getHostname", "getHost", "getPort", "getEscapedPath",
     "getQuery",
 )  # fmt: skip
-_TRAVERSING: Final = ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf")
-_SAME_SIZE: Final = ("url", "lowerAscii", "upperAscii", "substring", "trim")
-_PARSING: Final = ("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver")
-KUBERNETES_CALLS: Final[dict[str, Callable[[CallByOverload], CallEstimate | None]]] = {
+_TRAVERSING = ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf")
+_SAME_SIZE = ("url", "lowerAscii", "upperAscii", "substring", "trim")
+_PARSING = ("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver")
+KUBERNETES_CALLS: dict[str, Callable[[CallByOverload], CallEstimate | None]] = {
     "_==_": _equality,
     **dict.fromkeys(_UNIT, _unit),
     **dict.fromkeys(_TRAVERSING, _traversed),

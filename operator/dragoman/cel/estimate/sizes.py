@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from dragoman.cel.types import Kind
 
-UNLIMITED: Final = 2**64 - 1
+UNLIMITED = 2**64 - 1
 Path = tuple[str, ...]
 
 
@@ -18,7 +18,7 @@ class Size(NamedTuple):
     most: int
 
 
-UNKNOWN: Final = Size(0, UNLIMITED)
+UNKNOWN = Size(0, UNLIMITED)
 
 
 class Entries(NamedTuple):
@@ -60,7 +60,7 @@ class PathNames:
         return tuple(self._room[: self._length])
 
 
-NO_NAMES: Final = PathNames([], 0)
+NO_NAMES = PathNames([], 0)
 
 
 def summed(*costs: int) -> int:

@@ -1,7 +1,6 @@
 """The worst-case cost of calls by function or overload, as cel-go and Kubernetes estimate it."""
 
 from collections.abc import Callable
-from typing import Final
 
 from dragoman.cel.cost import ALLOCATION, COMPARED_TEXTS, REGEX, TRAVERSAL
 from dragoman.cel.estimate.kubernetescalls import KUBERNETES_CALLS
@@ -18,7 +17,7 @@ from dragoman.cel.estimate.sizes import (
 )
 from dragoman.cel.syntax.nodes import Literal
 
-_DRA_LIST: Final = 48
+_DRA_LIST = 48
 
 
 def estimate_call(call: CallByOverload) -> CallEstimate:
@@ -58,7 +57,7 @@ def _self_compared(call: CallByOverload) -> CallEstimate:
     return _allocating(2.1 if texts else 2.0, multiplied(size, size))
 
 
-_BY_FUNCTION: Final[dict[str, Callable[[CallByOverload], CallEstimate | None]]] = {
+_BY_FUNCTION: dict[str, Callable[[CallByOverload], CallEstimate | None]] = {
     **KUBERNETES_CALLS,
     "includes": lambda _: (_DRA_LIST, None),
     **dict.fromkeys(("sets.contains", "sets.equivalent", "sets.intersects"), _as_sets),

@@ -5,8 +5,6 @@ that also take the evaluation's state first, because they compare or copy any nu
 or because long texts take longer than their CEL cost says (`paced`).
 """
 
-from typing import Final
-
 from dragoman.cel.library import (
     arithmetic,
     authorizer,
@@ -28,7 +26,7 @@ from dragoman.cel.library import (
 )
 from dragoman.cel.state import Functions
 
-_LIBRARIES: Final = (
+_LIBRARIES = (
     arithmetic, authorizer, cidr, containers, conversions, formats, ip, lists, optionals, ordering,
     quantity, regexes, semver, sets, strings, timestamps, url,
 )  # fmt: skip
@@ -40,5 +38,5 @@ def _all(table: str) -> Functions:
     return {name: function for functions in tables for name, function in functions.items()}
 
 
-OVERLOADS: Final = _all("OVERLOADS")
-STATEFUL: Final = _all("STATEFUL")
+OVERLOADS = _all("OVERLOADS")
+STATEFUL = _all("STATEFUL")

@@ -2,7 +2,7 @@
 
 import math
 import operator
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.data import DataList, MapList, SetList
 from dragoman.cel.equality import map_key, set_key
@@ -67,7 +67,7 @@ def _merged(left: MapList, right: list[Any]) -> MapList:
     return MapList(merged, left.names)
 
 
-OVERLOADS: Final[Functions] = {
+OVERLOADS: Functions = {
     "add_int64": lambda left, right: checked_int(left + right),
     "add_uint64": lambda left, right: checked_uint(left + right),
     "add_double": operator.add,
@@ -94,4 +94,4 @@ OVERLOADS: Final[Functions] = {
     "negate_double": operator.neg,
     "logical_not": operator.not_,
 }
-STATEFUL: Final[Functions] = {"add_list": _add_list}
+STATEFUL: Functions = {"add_list": _add_list}

@@ -1,6 +1,6 @@
 """The authorizer's functions; selectors and rules have no authorizer to call them on."""
 
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from dragoman.cel.state import Functions
 
@@ -10,10 +10,10 @@ def _refuse(*_: Any) -> NoReturn:
     raise TypeError
 
 
-_FUNCTIONS: Final = (
+_FUNCTIONS = (
     "authorizer_fieldselector", "authorizer_group", "authorizer_labelselector", "authorizer_path",
     "authorizer_serviceaccount", "decision_allowed", "decision_error", "decision_errored",
     "decision_reason", "groupcheck_resource", "pathcheck_check", "resourcecheck_check",
     "resourcecheck_name", "resourcecheck_namespace", "resourcecheck_subresource",
 )  # fmt: skip
-OVERLOADS: Final[Functions] = dict.fromkeys(_FUNCTIONS, _refuse)
+OVERLOADS: Functions = dict.fromkeys(_FUNCTIONS, _refuse)

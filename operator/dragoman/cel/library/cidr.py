@@ -1,14 +1,12 @@
 """IP networks in expressions."""
 
-from typing import Final
-
 from dragoman.cel.errors import OperationError
 from dragoman.cel.representation import no_such_overload
 from dragoman.cel.state import Functions, paced
 from dragoman.cel.values.ip import CIDR
 from dragoman.cel.values.ipparser import is_cidr, parse_cidr, parse_ip
 
-_READ_PER_STEP: Final = 0.3
+_READ_PER_STEP = 0.3
 """Code points of an address that a plain step reads."""
 
 
@@ -24,14 +22,14 @@ def _contains_text(network: CIDR, text: str) -> bool:
     return network.contains_ip(address)
 
 
-OVERLOADS: Final[Functions] = {
+OVERLOADS: Functions = {
     "cidr_ip": lambda network: network.ip,
     "cidr_masked": CIDR.masked,
     "cidr_prefix_length": lambda network: network.prefix_length,
     "cidr_contains_ip_ip": CIDR.contains_ip,
     "cidr_contains_cidr": CIDR.contains_cidr,
 }
-STATEFUL: Final[Functions] = paced(
+STATEFUL: Functions = paced(
     _READ_PER_STEP,
     {
         "string_to_cidr": parse_cidr,

@@ -1,13 +1,13 @@
 """`size` of strings, bytes, lists and maps, and the insertion behind transformMap."""
 
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.data import BuiltMap
 from dragoman.cel.errors import OperationError
 from dragoman.cel.representation import entry_key, shown, value_of
 from dragoman.cel.state import Functions, State, spend_steps
 
-_SIZES: Final = ("bytes", "list", "map", "string")
+_SIZES = ("bytes", "list", "map", "string")
 
 
 def _insert(state: State, mapping: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
@@ -36,11 +36,11 @@ def insert(building: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
     return building
 
 
-OVERLOADS: Final[Functions] = {
+OVERLOADS: Functions = {
     **{f"size_{kind}": len for kind in _SIZES},
     **{f"{kind}_size": len for kind in _SIZES},
 }
-STATEFUL: Final[Functions] = {
+STATEFUL: Functions = {
     "@mapInsert_map_key_value": _insert,
     "@mapInsert_map_map": _insert_all,
 }

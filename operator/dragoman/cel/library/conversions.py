@@ -3,7 +3,7 @@
 import math
 import re
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.errors import OperationError
 from dragoman.cel.representation import type_name
@@ -21,7 +21,7 @@ from dragoman.cel.values.scalars import (
 from dragoman.cel.values.text import format_double
 from dragoman.cel.values.timestamps import parse_timestamp, timestamp_from_seconds
 
-_BOOLS: Final = {
+_BOOLS = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }
@@ -117,7 +117,7 @@ def _shown(value: Any) -> str:
     return str(_same(value))
 
 
-OVERLOADS: Final[Functions] = {
+OVERLOADS: Functions = {
     "bool_to_bool": _same,
     "string_to_bool": _bool_of_text,
     "int64_to_int64": _same,
@@ -148,7 +148,7 @@ OVERLOADS: Final[Functions] = {
     "to_dyn": lambda value: value,
     "type": type_value,
 }
-STATEFUL: Final[Functions] = {
+STATEFUL: Functions = {
     **paced(1, {"duration_to_string": _shown, "timestamp_to_string": _shown}, call=5),
     **paced(1, {"ip_to_string": _shown, "cidr_to_string": _shown}, call=8),
     **paced(64, {"string_to_double": _double_of_text}),

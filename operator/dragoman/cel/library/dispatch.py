@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import types
 from dragoman.cel.check.overloads import Overload
@@ -25,9 +25,9 @@ from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.scalars import Uint
 from dragoman.cel.values.timestamps import Timestamp
 
-_RECEIVERS: Final = frozenset((str, Timestamp, Duration))
+_RECEIVERS = frozenset((str, Timestamp, Duration))
 """Types that receive calls by function name in cel-go; their errors lack the name."""
-_ABLE: Final[dict[str, frozenset[type]]] = {
+_ABLE: dict[str, frozenset[type]] = {
     "_+_": NUMBERS | LISTS | {str, bytes, Duration, Timestamp},
     "_-_": NUMBERS | {Duration, Timestamp},
     "_*_": NUMBERS,
@@ -43,7 +43,7 @@ _ABLE: Final[dict[str, frozenset[type]]] = {
 """Functions that cel-go calls on the first operand: the error of an unfit operand names them."""
 
 
-_STEPS_PER_CHOICE: Final = 2
+_STEPS_PER_CHOICE = 2
 """Plain steps of an overload whose fit the parts of a list or map decide, at each call."""
 
 _Choices = Sequence[tuple[tuple[Type, ...], Callable[..., Any]]]
@@ -147,7 +147,7 @@ def _flatten(state: State, items: Any, *depth: Any) -> Any:
     return STATEFUL["list_flatten"](state, items, *depth)
 
 
-_UNGUARDED: Final = frozenset(("contains", "startsWith", "endsWith", "!_"))
+_UNGUARDED = frozenset(("contains", "startsWith", "endsWith", "!_"))
 """Functions whose own code raises the error, without its name."""
 
 

@@ -1,7 +1,6 @@
 """Kubernetes' named string formats: `format.dns1123Label()`, `.validate(s)`."""
 
 from collections.abc import Callable
-from typing import Final
 
 from dragoman.cel.representation import NONE, Optional
 from dragoman.cel.state import Functions
@@ -22,7 +21,7 @@ def _constant(form: NamedFormat) -> Callable[[], NamedFormat]:
     return lambda: form
 
 
-OVERLOADS: Final[Functions] = {
+OVERLOADS: Functions = {
     "format-named": _named,
     "format-validate": _validate,
     **{f"format.{name}": _constant(form) for name, form in FORMATS.items()},

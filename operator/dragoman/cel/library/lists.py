@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cmp_to_key
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.data import DataList, Invalid
 from dragoman.cel.equality import compare, equal, is_ordered
@@ -24,19 +24,19 @@ from dragoman.cel.state import (
 from dragoman.cel.values.durations import Duration
 from dragoman.cel.values.scalars import Uint
 
-_COMPARABLE: Final = (
+_COMPARABLE = (
     "int", "uint", "double", "bool", "string", "bytes", "duration", "timestamp",
 )  # fmt: skip
-_QUALIFIED: Final = (*_COMPARABLE[:-2], "google.protobuf.Duration", "google.protobuf.Timestamp")
-_ZEROES: Final[dict[str, tuple[Any, str]]] = {
+_QUALIFIED = (*_COMPARABLE[:-2], "google.protobuf.Duration", "google.protobuf.Timestamp")
+_ZEROES: dict[str, tuple[Any, str]] = {
     "int": (0, "add_int64"),
     "uint": (Uint(0), "add_uint64"),
     "double": (0.0, "add_double"),
     "duration": (Duration(0), "add_duration_duration"),
 }
-_STEPS_PER_ORDERED: Final = 2
+_STEPS_PER_ORDERED = 2
 """Plain steps of an element that is compared with another one."""
-_STEPS_PER_CALL: Final = 2
+_STEPS_PER_CALL = 2
 """Plain steps of a sum or search, however short the list is."""
 
 
@@ -223,7 +223,7 @@ def _order(state: State, keys: list[Any]) -> list[int]:
     return unstable_order(ranks)
 
 
-_INCLUDES_MAX: Final = 48
+_INCLUDES_MAX = 48
 
 
 def _includes(state: State, value: Any, item: Any) -> bool:
@@ -241,7 +241,7 @@ def _includes(state: State, value: Any, item: Any) -> bool:
     return False
 
 
-STATEFUL: Final[Functions] = {
+STATEFUL: Functions = {
     **{f"list_{kind}_is_sorted_bool": _is_sorted for kind in _COMPARABLE},
     **{f"list_{kind}_min_{kind}": _extreme("min", 1) for kind in _COMPARABLE},
     **{f"list_{kind}_max_{kind}": _extreme("max", -1) for kind in _COMPARABLE},

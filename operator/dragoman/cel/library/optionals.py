@@ -3,7 +3,7 @@
 The compiler handles `or` and `orValue`, which do not evaluate an argument they do not need.
 """
 
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.data import Invalid
 from dragoman.cel.errors import OperationError
@@ -41,7 +41,7 @@ def _unwrap(state: State, items: list[Any]) -> list[Any]:
     return [item.value for item in items if item is not NONE]
 
 
-OVERLOADS: Final[Functions] = {
+OVERLOADS: Functions = {
     "optional_of": Optional,
     "optional_none": lambda: NONE,
     "optional_ofNonZeroValue": _of_non_zero,
@@ -50,7 +50,7 @@ OVERLOADS: Final[Functions] = {
     "list_first": lambda items: Optional(items[0]) if items else NONE,
     "list_last": lambda items: Optional(items[-1]) if items else NONE,
 }
-STATEFUL: Final[Functions] = {
+STATEFUL: Functions = {
     "optional_unwrap": _unwrap,
     "optional_unwrapOpt": _unwrap,
 }

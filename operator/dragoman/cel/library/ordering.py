@@ -2,15 +2,15 @@
 
 import operator
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.equality import compare
 from dragoman.cel.state import TEXT_PER_STEP, Functions, paced
 
-_ALIKE: Final = ("bool", "int64", "uint64", "timestamp", "duration")
-_LONG: Final = ("string", "bytes")
-_NUMBERS: Final = ("int64", "uint64", "double")
-_TESTS: Final[dict[str, Callable[[int, int], bool]]] = {
+_ALIKE = ("bool", "int64", "uint64", "timestamp", "duration")
+_LONG = ("string", "bytes")
+_NUMBERS = ("int64", "uint64", "double")
+_TESTS: dict[str, Callable[[int, int], bool]] = {
     "less": operator.lt,
     "less_equals": operator.le,
     "greater": operator.gt,
@@ -33,7 +33,7 @@ def _all() -> dict[str, Callable[[Any, Any], bool]]:
     return found
 
 
-OVERLOADS: Final[Functions] = _all()
-STATEFUL: Final[Functions] = paced(
+OVERLOADS: Functions = _all()
+STATEFUL: Functions = paced(
     TEXT_PER_STEP, {f"{name}_{kind}": test for name, test in _TESTS.items() for kind in _LONG}
 )

@@ -1,12 +1,10 @@
 """Kubernetes' quantities in expressions."""
 
-from typing import Final
-
 from dragoman.cel.state import Functions, paced
 from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.quantityparser import is_quantity, parse_quantity
 
-OVERLOADS: Final[Functions] = {
+OVERLOADS: Functions = {
     "quantity_is_greater_than": lambda left, right: left.compare(right) > 0,
     "quantity_is_less_than": lambda left, right: left.compare(right) < 0,
     "quantity_compare_to": Quantity.compare,
@@ -14,7 +12,7 @@ OVERLOADS: Final[Functions] = {
     "quantity_is_integer": Quantity.is_integer,
     "quantity_get_int": Quantity.as_integer,
 }
-STATEFUL: Final[Functions] = {
+STATEFUL: Functions = {
     **paced(32, {"string_to_quantity": parse_quantity, "is_quantity_string": is_quantity}, call=3),
     **paced(
         32,

@@ -1,15 +1,14 @@
 """`matches`, `find` and `findAll` with patterns that are computed at run time, on RE2."""
 
 from functools import partial
-from typing import Final
 
 from dragoman.cel.errors import OperationError
 from dragoman.cel.state import Functions, State, spend_steps
 from dragoman.cel.values.regex import Regex, compile_regex, failed_steps
 
-_COMPILING: Final = 2
+_COMPILING = 2
 """Plain steps of one of a compilation: that is a microsecond, others take half of it."""
-_CALL: Final = 10
+_CALL = 10
 """Plain steps of a compilation, however short the pattern is."""
 
 
@@ -47,7 +46,7 @@ def _searching(state: State, pattern: str) -> Regex:
         raise OperationError(f"Illegal regex: {error.message}") from None
 
 
-STATEFUL: Final[Functions] = {
+STATEFUL: Functions = {
     "matches": _matches,
     "matches_string": _matches,
     "string_find_string": _find,

@@ -1,11 +1,9 @@
 """Semantic versions in expressions."""
 
-from typing import Final
-
 from dragoman.cel.state import Functions, paced
 from dragoman.cel.values.semver import Semver, is_semver, parse_semver
 
-OVERLOADS: Final[Functions] = {
+OVERLOADS: Functions = {
     "semver_is_greater_than": lambda left, right: left.compare(right) > 0,
     "semver_is_less_than": lambda left, right: left.compare(right) < 0,
     "semver_compare_to": Semver.compare,
@@ -13,7 +11,7 @@ OVERLOADS: Final[Functions] = {
     "semver_minor": lambda version: version.minor,
     "semver_patch": lambda version: version.patch,
 }
-STATEFUL: Final[Functions] = paced(
+STATEFUL: Functions = paced(
     1,
     {
         "string_to_semver": parse_semver,

@@ -1,14 +1,14 @@
 """Lists as sets: `sets.contains`, `sets.intersects`, `sets.equivalent`."""
 
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.data import DataList, Invalid
 from dragoman.cel.errors import OperationError
 from dragoman.cel.library.lists import contains
 from dragoman.cel.state import Functions, State, spend_steps
 
-_STEPS_PER_ITEM: Final = 2
+_STEPS_PER_ITEM = 2
 """Plain steps of looking for an item in a list, whatever the list has."""
 
 
@@ -40,7 +40,7 @@ def _equivalent(state: State, left: list[Any], right: list[Any]) -> bool:
     return _contains(state, left, right) and _contains(state, right, left)
 
 
-STATEFUL: Final[Functions] = {
+STATEFUL: Functions = {
     "list_sets_contains_list": _contains,
     "list_sets_intersects_list": _intersects,
     "list_sets_equivalent_list": _equivalent,

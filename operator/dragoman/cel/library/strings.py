@@ -1,6 +1,6 @@
 """The strings extension: searching, cutting, joining, quoting and formatting."""
 
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.data import Invalid
 from dragoman.cel.errors import OperationError
@@ -9,11 +9,11 @@ from dragoman.cel.state import STEPS_PER_CONTAINER, Functions, State, spend_step
 from dragoman.cel.values import text
 from dragoman.cel.values.formatting import format_string
 
-_STEPS_PER_PART: Final = 14
+_STEPS_PER_PART = 14
 """Plain steps of an element, key or value of a list or map in a text."""
-_QUOTED_PER_STEP: Final = 8
+_QUOTED_PER_STEP = 8
 """Code points that a plain step escapes."""
-_PRINTED_PER_STEP: Final = 128
+_PRINTED_PER_STEP = 128
 """Code points that a plain step writes."""
 
 
@@ -66,7 +66,7 @@ def _join(state: State, parts: list[Any], separator: str = "") -> str:
     return text.join(parts, separator)
 
 
-OVERLOADS: Final[Functions] = {
+OVERLOADS: Functions = {
     "contains_string": lambda value, part: part in value,
     "starts_with_string": str.startswith,
     "ends_with_string": str.endswith,
@@ -84,7 +84,7 @@ OVERLOADS: Final[Functions] = {
     "string_split_string_int": text.split,
     "strings_quote": text.quote,
 }
-STATEFUL: Final[Functions] = {
+STATEFUL: Functions = {
     "string_replace_string_string": _replace,
     "string_replace_string_string_int": _replace,
     "list_join": _join,

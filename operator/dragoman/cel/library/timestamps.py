@@ -1,12 +1,10 @@
 """Getters of timestamps and durations: getHours, getDate and so on."""
 
-from typing import Final
-
 from dragoman.cel.state import Functions, paced
 from dragoman.cel.values.durations import DURATION_GETTERS
 from dragoman.cel.values.timestamps import TIMESTAMP_GETTERS
 
-_ZONE_PER_STEP: Final = 1
+_ZONE_PER_STEP = 1
 """Code points of a zone's name that a plain step reads."""
 
 
@@ -14,10 +12,10 @@ def _zoned(part: str) -> str:
     return f"timestamp_to_{part}_tz" if part == "seconds" else f"timestamp_to_{part}_with_tz"
 
 
-OVERLOADS: Final[Functions] = {
+OVERLOADS: Functions = {
     **{f"timestamp_to_{part}": getter for part, getter in TIMESTAMP_GETTERS.items()},
     **{f"duration_to_{part}": getter for part, getter in DURATION_GETTERS.items()},
 }
-STATEFUL: Final[Functions] = paced(
+STATEFUL: Functions = paced(
     _ZONE_PER_STEP, {_zoned(part): getter for part, getter in TIMESTAMP_GETTERS.items()}, call=3
 )

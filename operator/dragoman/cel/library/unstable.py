@@ -7,15 +7,15 @@ src/sort/zsortfunc.go).
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
-STABLE: Final = 12
+STABLE = 12
 """Elements that are sorted by insertion, which keeps equal keys in their order."""
-_LONG: Final = 50
+_LONG = 50
 """Elements from which a pivot is the median of medians, and shifting pays."""
-_SHIFTS: Final = 5
+_SHIFTS = 5
 """Pairs out of order that are shifted before a range counts as unsorted."""
-_ALL_SWAPPED: Final = 12
+_ALL_SWAPPED = 12
 """Swaps of a choice of a pivot in a range that descends."""
 
 

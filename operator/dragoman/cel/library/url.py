@@ -1,11 +1,9 @@
 """URLs in expressions."""
 
-from typing import Final
-
 from dragoman.cel.state import Functions, State, paced, spend_steps
 from dragoman.cel.values.url import URL, is_url, parse_url
 
-_READ_PER_STEP: Final = 64
+_READ_PER_STEP = 64
 """Code points of a host that a plain step parses."""
 
 
@@ -24,12 +22,12 @@ def _query(state: State, url: URL) -> dict[str, list[str]]:
     return url.query()
 
 
-OVERLOADS: Final[Functions] = {
+OVERLOADS: Functions = {
     "url_get_scheme": lambda url: url.scheme,
     "url_get_host": lambda url: url.host,
     "url_get_escaped_path": lambda url: url.escaped_path,
 }
-STATEFUL: Final[Functions] = {
+STATEFUL: Functions = {
     **paced(1, {"string_to_url": parse_url, "is_url_string": is_url}, call=4),
     "url_get_hostname": _hostname,
     "url_get_port": _port,

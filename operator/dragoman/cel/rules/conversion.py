@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.data import DataList, DataMap, Invalid, MapList, Record, SetList
 from dragoman.cel.errors import OperationError
@@ -19,7 +19,7 @@ from dragoman.cel.values.dates import parse_date, parse_date_time
 from dragoman.cel.values.durations import Duration, parse_duration
 from dragoman.cel.values.scalars import INT_MAX, wrap_int64
 
-_GO_NAMES: Final = {
+_GO_NAMES = {
     bool: "bool",
     int: "int64",
     float: "float64",
@@ -135,8 +135,8 @@ def _exactly(kind: type, name: str) -> _Convert:
     return lambda value, _: value if type(value) is kind else _wrong(name, value)
 
 
-_string: Final = _exactly(str, "string")
-_SCALARS: Final[dict[str, _Convert]] = {
+_string = _exactly(str, "string")
+_SCALARS: dict[str, _Convert] = {
     "number": _number,
     "integer": _exactly(int, "int"),
     "boolean": _exactly(bool, "bool"),
@@ -156,7 +156,7 @@ def _formatted(read: Callable[[str], Any], name: str) -> _Convert:
 
 
 _UNIT = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]+)")
-_NANOS: Final = (
+_NANOS = (
     (("ns",), "nano", 1),
     (("us", "µs"), "micro", 1_000),
     (("ms",), "milli", 1_000_000),
@@ -187,7 +187,7 @@ def _duration(text: str) -> Duration:
     return Duration(wrap_int64(nanos))
 
 
-_TEXTS: Final[dict[str, _Convert]] = {
+_TEXTS: dict[str, _Convert] = {
     "duration": _formatted(_duration, "duration"),
     "date": _formatted(parse_date, "date formatted string"),
     "date-time": _formatted(parse_date_time, "date-time formatted string"),
@@ -208,7 +208,7 @@ def _list(convert: Converter, kind: str | None, keys: tuple[str, ...]) -> _Conve
     return array
 
 
-_NO_OBJECT: Final = "invalid data, expected a map for the provided schema with type=object"
+_NO_OBJECT = "invalid data, expected a map for the provided schema with type=object"
 
 
 def _map(convert: Converter) -> _Convert:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import types
 from dragoman.cel.environment import Environment, Program
@@ -12,12 +12,10 @@ from dragoman.cel.errors import CompileError, FieldErrorType
 from dragoman.cel.rules.paths import PathError, normalized
 from dragoman.cel.rules.shapes import Schema
 
-MESSAGE_BYTES: Final = 5 * 1024
+MESSAGE_BYTES = 5 * 1024
 """Longest message of a messageExpression."""
 
-_REASONS: Final = frozenset(
-    (FieldErrorType.FORBIDDEN, FieldErrorType.REQUIRED, FieldErrorType.DUPLICATE)
-)
+_REASONS = frozenset((FieldErrorType.FORBIDDEN, FieldErrorType.REQUIRED, FieldErrorType.DUPLICATE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +99,8 @@ def compile_rule(
     )
 
 
-_RULE_ERRORS: Final = ("compilation failed: ", "cel expression must evaluate to a bool")
-_MESSAGE_ERRORS: Final = (
+_RULE_ERRORS = ("compilation failed: ", "cel expression must evaluate to a bool")
+_MESSAGE_ERRORS = (
     "messageExpression compilation failed: ",
     "messageExpression must evaluate to a string",
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import types
 from dragoman.cel.budget import StepBudget
@@ -33,15 +33,15 @@ from dragoman.versions import Version
 
 __all__ = ["OBJECT_LIMIT", "Outcome", "RuleProblem", "RuleSet", "compile"]
 
-_VERSION: Final[Version] = (1, 36)
-_SELF: Final = "selfType"
-_REMEMBERED: Final = 128
+_VERSION: Version = (1, 36)
+_SELF = "selfType"
+_REMEMBERED = 128
 
-_MEMORABLE: Final = 16 * 1024
+_MEMORABLE = 16 * 1024
 """Characters of the largest schema whose rule set is cached: a compiled rule takes a hundred times
 its text, so larger ones would let the cache grow to more than a gigabyte."""
 
-MAX_LEVELS: Final = 100
+MAX_LEVELS = 100
 """Levels of the deepest schema; in Kubernetes only the size of a request limits them."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import types
 from dragoman.cel.estimate import Path
@@ -18,13 +18,13 @@ from dragoman.cel.types import Kind, Type
 Schema = Mapping[str, Any]
 """An OpenAPI v3 structural schema as JSON."""
 
-REQUEST_SIZE: Final = 3 * 1024 * 1024
+REQUEST_SIZE = 3 * 1024 * 1024
 """Bytes of the largest request the API server accepts."""
 
-_LONGEST_TEXT: Final = REQUEST_SIZE - 2
-_LONGEST_TIME: Final = 32
-_LONGEST_DATE: Final = 12
-_META: Final[Schema] = {
+_LONGEST_TEXT = REQUEST_SIZE - 2
+_LONGEST_TIME = 32
+_LONGEST_DATE = 12
+_META: Schema = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}},
 }
@@ -49,8 +49,8 @@ class Shape:
     element: Shape | None = None
 
 
-_OBJECT: Final = types.struct("object")
-_KEY: Final = Shape(types.STRING, least_bytes=2)
+_OBJECT = types.struct("object")
+_KEY = Shape(types.STRING, least_bytes=2)
 
 
 def with_meta(schema: Schema) -> Schema:
@@ -89,7 +89,7 @@ def depth_of(schema: Schema) -> int:
     return depth
 
 
-_NESTING: Final = ("items", "additionalProperties")
+_NESTING = ("items", "additionalProperties")
 
 
 class Shapes:
@@ -181,12 +181,12 @@ def _string(schema: Schema) -> Shape:
     return Shape(types.STRING, _LONGEST_TEXT, 2)
 
 
-_TIMES: Final = {
+_TIMES = {
     "duration": Shape(types.DURATION, _LONGEST_TIME, 3),
     "date": Shape(types.TIMESTAMP, _LONGEST_DATE, _LONGEST_DATE),
     "date-time": Shape(types.TIMESTAMP, _LONGEST_TIME, 21),
 }
-_SCALARS: Final = {
+_SCALARS = {
     "boolean": Shape(types.BOOL, 0, 4),
     "number": Shape(types.DOUBLE, 0, 1),
     "integer": Shape(types.INT, 0, 1),
@@ -237,7 +237,7 @@ def size_of(shape: Shape, path: Path) -> int | None:
 
 _ACCESSIBLE = re.compile(r"[A-Za-z_.\-/][A-Za-z0-9_.\-/]*", re.ASCII)
 _ESCAPED = re.compile(r"__|[.\-/]")
-_ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 
 
 def escape(name: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from dragoman.cel.budget import StepBudget
 from dragoman.cel.data import Invalid
@@ -23,17 +23,17 @@ from dragoman.cel.rules.paths import child, element
 from dragoman.cel.rules.rule import MESSAGE_BYTES, Rule
 from dragoman.cel.types import Type
 
-OBJECT_LIMIT: Final = 10_000_000
+OBJECT_LIMIT = 10_000_000
 """CEL cost units that all rules of one object may spend."""
 
-_OUT_OF_BUDGET: Final = (
+_OUT_OF_BUDGET = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )
-_MESSAGE_OUT_OF_BUDGET: Final = (
+_MESSAGE_OUT_OF_BUDGET = (
     "messageExpression evaluation failed due to running out of cost budget, no further validation "
     "rules will be run"
 )
-_SCALARS: Final = (bool, int, float, str)
+_SCALARS = (bool, int, float, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +217,9 @@ class Validation:
         raise _Stop
 
 
-_LIMIT: Final = CostLimitExceeded().message
-_UNREADABLE: Final = "unsupported conversion to ref.Val: (*errors.errorString)"
-_NO_OLD_SELF: Final = Invalid("no such attribute(s): oldSelf")
+_LIMIT = CostLimitExceeded().message
+_UNREADABLE = "unsupported conversion to ref.Val: (*errors.errorString)"
+_NO_OLD_SELF = Invalid("no such attribute(s): oldSelf")
 
 
 def _old_self(rule: Rule, before: Any, old: Any) -> Any:

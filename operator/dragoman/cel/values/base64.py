@@ -2,16 +2,13 @@
 
 import base64
 import re
-from typing import Final
 
 from dragoman.cel.errors import OperationError
 
-_WHOLE: Final = re.compile(
-    rb"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII
-)
-_LETTER: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
-_BREAKS: Final = b"\r\n"
-_PADDING: Final = ord("=")
+_WHOLE = re.compile(rb"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
+_LETTER = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+_BREAKS = b"\r\n"
+_PADDING = ord("=")
 
 
 def decode_base64(text: str) -> bytes:

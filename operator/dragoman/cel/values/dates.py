@@ -1,13 +1,13 @@
 """Dates and times of the API's string formats, with the errors of Go's `time.Parse`."""
 
 import re
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from dragoman.cel.errors import OperationError
 from dragoman.cel.values.timestamps import Timestamp, civil_nanos, parse_timestamp
 
-_DATE: Final = "2006-01-02"
-_DATE_TIME: Final = "2006-01-02T15:04:05"
+_DATE = "2006-01-02"
+_DATE_TIME = "2006-01-02T15:04:05"
 
 
 class _Part(NamedTuple):
@@ -28,14 +28,14 @@ def _sign(text: str) -> _Part:
     return _Part(text, re.compile(re.escape(text)))
 
 
-_DATE_PARTS: Final = (
+_DATE_PARTS = (
     _number("2006", r"\d{4}"),
     _sign("-"),
     _number("01", r"\d\d", "month", 1, 12),
     _sign("-"),
     _number("02", r"\d\d"),
 )
-_TIME_PARTS: Final = (
+_TIME_PARTS = (
     _sign("T"),
     _number("15", r"\d\d?", "hour", 0, 23),
     _sign(":"),

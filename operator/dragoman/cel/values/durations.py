@@ -6,15 +6,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final
 
 from dragoman.cel.errors import OperationError
 from dragoman.cel.values.scalars import INT_MAX, UINT_MAX, checked_int, wrap_int64
 
-SECOND: Final = 1_000_000_000
+SECOND = 1_000_000_000
 """Nanoseconds."""
 _DURATION_PART = re.compile(r"(\d*)(?:\.(\d*))?([^.0-9]+)", re.ASCII)
-_UNITS: Final = {
+_UNITS = {
     "ns": 1,
     "us": 1_000,
     "\u00b5s": 1_000,
@@ -127,7 +126,7 @@ def _fractional(nanos: int, unit: int) -> float:
     return -value if nanos < 0 else value
 
 
-DURATION_GETTERS: Final[dict[str, Callable[[Duration], int]]] = {
+DURATION_GETTERS: dict[str, Callable[[Duration], int]] = {
     "hours": lambda duration: int(_fractional(duration.nanos, 3600 * SECOND)),
     "minutes": lambda duration: int(_fractional(duration.nanos, 60 * SECOND)),
     "seconds": lambda duration: int(duration.seconds()),

@@ -4,42 +4,41 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
 
 from dragoman.cel.values.timestamps import civil_nanos
 from dragoman.cel.values.url import url_error
 from dragoman.words.dns import LABEL, LABEL_PATTERN, SUBDOMAIN, SUBDOMAIN_PATTERN
 
-_LABEL_1035_TEXT: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
-_NAME_TEXT: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_LABEL_1035_TEXT = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_NAME_TEXT = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 
 # The same languages as the patterns above, in forms without long backtracking.
-_LABEL_1035: Final = re.compile(r"[a-z][a-z0-9]*(?:-+[a-z0-9]+)*", re.ASCII)
-_NAME: Final = re.compile(r"[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*", re.ASCII)
-_UUID: Final = re.compile(
+_LABEL_1035 = re.compile(r"[a-z][a-z0-9]*(?:-+[a-z0-9]+)*", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*", re.ASCII)
+_UUID = re.compile(
     r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.ASCII | re.IGNORECASE
 )
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}", re.ASCII)
-_DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
-_CLOCK: Final = re.compile(r"(\d\d):(\d\d):(\d\d)(?:[^\n]\d+)?(?:z|[+-]\d\d:\d\d)", re.ASCII)
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}", re.ASCII)
+_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
+_CLOCK = re.compile(r"(\d\d):(\d\d):(\d\d)(?:[^\n]\d+)?(?:z|[+-]\d\d:\d\d)", re.ASCII)
 
-_NAME_RULE: Final = (
+_NAME_RULE = (
     "must consist of alphanumeric characters, '-', '_' or '.', "
     "and must start and end with an alphanumeric character"
 )
-_LABEL_RULE: Final = (
+_LABEL_RULE = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
     "and must start and end with an alphanumeric character"
 )
-_SUBDOMAIN_RULE: Final = (
+_SUBDOMAIN_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
     "'-' or '.', and must start and end with an alphanumeric character"
 )
-_LABEL_1035_RULE: Final = (
+_LABEL_1035_RULE = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
     "start with an alphabetic character, and end with an alphanumeric character"
 )
-_LABEL_VALUE_RULE: Final = (
+_LABEL_VALUE_RULE = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
     "and must start and end with an alphanumeric character"
 )
@@ -151,7 +150,7 @@ def _shape(rule: str, pattern: str, *examples: str) -> str:
     return f"{rule} (e.g. {named}regex used for validation is '{pattern}')"
 
 
-FORMATS: Final[dict[str, NamedFormat]] = {
+FORMATS: dict[str, NamedFormat] = {
     "dns1123Label": NamedFormat("DNS1123Label", 30, _dns_label),
     "dns1123Subdomain": NamedFormat("DNS1123Subdomain", 60, _dns_subdomain),
     "dns1035Label": NamedFormat("DNS1035Label", 30, _dns_1035_label),

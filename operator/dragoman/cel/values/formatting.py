@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from dragoman.cel.errors import OperationError
 from dragoman.cel.values.durations import Duration
@@ -16,19 +16,19 @@ from dragoman.cel.values.timestamps import Timestamp
 TypeName = Callable[[object], str]
 """Returns the CEL type of a value, such as `int` or `kubernetes.Quantity`."""
 
-_CLAUSE: Final = re.compile(r"(?:\.([0-9]*))?(.)?", re.ASCII | re.DOTALL)
-_PRECISION: Final = 6
-_PRECISION_MAX: Final = 1_000_000
+_CLAUSE = re.compile(r"(?:\.([0-9]*))?(.)?", re.ASCII | re.DOTALL)
+_PRECISION = 6
+_PRECISION_MAX = 1_000_000
 """Go's fmt ignores a longer precision."""
-_TIMES_TEN: Final = "\u00d710"
-_SUPERSCRIPT: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_NUMBERS_AS_TEXT: Final = {
+_TIMES_TEN = "\u00d710"
+_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_NUMBERS_AS_TEXT = {
     "NaN": math.nan,
     "Infinity": math.inf,
     "-Infinity": -math.inf,
 }
 
-MISMATCHES: Final = {
+MISMATCHES = {
     "s": (
         "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, "
         "types, durations, and timestamps"

@@ -12,19 +12,18 @@ computes a billion digits for exponents such as `1e1000000000`, which take no ti
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
 
 from dragoman.cel.errors import OperationError
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN
 
-TOO_LARGE: Final = "quantity is too large to compute with"
+TOO_LARGE = "quantity is too large to compute with"
 DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_NAMES = {exponent: name for name, exponent in DECIMAL.items()}
 _BINARY_NAMES = {0: "", **{exponent: name for name, exponent in BINARY.items()}}
-PLAIN: Final = 400
+PLAIN = 400
 """Largest scale that is multiplied into the mantissa; larger ones stay separate."""
-DIGITS_MAX: Final = 500
+DIGITS_MAX = 500
 """Digits of the longest number computed with: a bound on time and memory, not on users. CEL charges
 one unit for adding or printing a quantity, and Python's own limit on printing is 4,300 digits."""
 

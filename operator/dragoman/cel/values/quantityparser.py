@@ -1,7 +1,6 @@
 """Parses quantities as `ParseQuantity` of apimachinery does."""
 
 import re
-from typing import Final
 
 from dragoman.cel.errors import OperationError
 from dragoman.cel.values.quantity import (
@@ -15,18 +14,18 @@ from dragoman.cel.values.quantity import (
 )
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN
 
-_WRONG_FORM: Final = (
+_WRONG_FORM = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
-_WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
+_WRONG_SUFFIX = "unable to parse quantity's suffix"
 
 _SHAPE = re.compile(
     r"([+-]?)(0*+)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?[0-9]*+)", re.ASCII
 )
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
 
-_NANO: Final = -9
-_FACTORS: Final = 18
+_NANO = -9
+_FACTORS = 18
 """Decimal digits that always fit into an int64."""
 
 

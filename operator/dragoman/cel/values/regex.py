@@ -3,48 +3,48 @@
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 import re2
 
 from dragoman.cel.budget import compiling
 from dragoman.cel.errors import OperationError
 
-_CACHED: Final = 128
+_CACHED = 128
 """Number of cached patterns."""
-_REMEMBERED: Final = 256
+_REMEMBERED = 256
 """Cached results per pattern; devices and objects repeat the same few short texts."""
-_REMEMBERED_LENGTH: Final = 128
+_REMEMBERED_LENGTH = 128
 
-_CACHED_LARGE: Final = 8
+_CACHED_LARGE = 8
 """Number of cached patterns that need more than `SMALL_MEMORY`."""
 
-SMALL_MEMORY: Final = 128 * 1024
+SMALL_MEMORY = 128 * 1024
 """Bytes that a usual pattern may take: RE2 fills all of them with states as it meets new texts."""
-_MEMORY: Final = 2 * 1024 * 1024
+_MEMORY = 2 * 1024 * 1024
 """Bytes that a pattern may take; Go allows about fifty times as much. It bounds compilation to
 some ten milliseconds, since repeated Unicode classes grow large: `\\pL{1000}` is an error here."""
-STEPS_PER_MATCH: Final = 5
+STEPS_PER_MATCH = 5
 """Plain steps of a search, however short the text is."""
-_MATCHES_MAX: Final = 200_000
+_MATCHES_MAX = 200_000
 """Matches that `find_all` collects at most: a quarter of a second."""
-_INSTRUCTIONS_PER_STEP: Final = 2
-_STEPS_PER_CLASS: Final = 1_000
+_INSTRUCTIONS_PER_STEP = 2
+_STEPS_PER_CLASS = 1_000
 """Plain steps of a Unicode class: a table of hundreds of ranges."""
-_CHARACTERS_PER_STEP: Final = 8
-_FAILED_STEPS: Final = 60_000
-_FAILED_SMALL_STEPS: Final = 2_000
-_WORK_PER_STEP: Final = 6_000
+_CHARACTERS_PER_STEP = 8
+_FAILED_STEPS = 60_000
+_FAILED_SMALL_STEPS = 2_000
+_WORK_PER_STEP = 6_000
 """Instructions times bytes of a microsecond in the slowest kind of matching."""
-_LEAST_SIZE: Final = 30
+_LEAST_SIZE = 30
 """Instructions of the smallest pattern that takes longer than smaller ones."""
-_WIDEST: Final = 4
+_WIDEST = 4
 """Bytes of a code point that is not ASCII, at most."""
 
-_ANCHOR: Final = re2._re2.RE2.Anchor.UNANCHORED  # noqa: SLF001 — the wrapper above it is nine times slower
-_NO_MATCH: Final = -1
+_ANCHOR = re2._re2.RE2.Anchor.UNANCHORED  # noqa: SLF001 — the wrapper above it is nine times slower
+_NO_MATCH = -1
 
-_WORDS: Final = {
+_WORDS = {
     "unexpected error": "regexp/syntax: internal error",
     "missing ]": "missing closing ]",
     "missing )": "missing closing )",
@@ -56,14 +56,14 @@ _WORDS: Final = {
     "invalid named capture group": "invalid named capture",
 }
 """Go's texts of RE2's errors, where they differ."""
-_RE2_ERROR: Final = re.compile(
+_RE2_ERROR = re.compile(
     r"(unexpected error|invalid escape sequence|invalid character class range"
     r"|invalid character class|missing \]|missing \)|unexpected \)|trailing \\"
     r"|no argument for repetition operator|invalid repetition size|bad repetition operator"
     r"|invalid perl operator|invalid UTF-8|invalid named capture group)(?:: (.*))?",
     re.DOTALL,
 )
-_TOKEN: Final = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|[^\\]+", re.DOTALL)
+_TOKEN = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|[^\\]+", re.DOTALL)
 
 
 def _options(memory: int, *, groups: bool) -> Any:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Final
 
 from dragoman.cel.errors import OperationError
 from dragoman.cel.values.quoting import quoted
 from dragoman.cel.values.scalars import UINT_MAX, wrap_int64
 
 _COMMON = re.compile(r"(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})", re.ASCII)
-_LENGTH_MAX: Final = 512
+_LENGTH_MAX = 512
 """Code points of the longest version: a comparison costs one unit for any length."""
-_DIGITS: Final = re.compile(r"[0-9]*", re.ASCII)
-_ALPHANUMERIC: Final = re.compile(r"[0-9A-Za-z-]*", re.ASCII)
+_DIGITS = re.compile(r"[0-9]*", re.ASCII)
+_ALPHANUMERIC = re.compile(r"[0-9A-Za-z-]*", re.ASCII)
 
 Precedence = tuple[int, int, int, str]
-_RELEASE: Final = "2"
+_RELEASE = "2"
 """Sorts behind every prerelease, whose identifiers start with 0 (number) or 1 (text)."""
-_BETWEEN: Final = "\0"
+_BETWEEN = "\0"
 """Sorts before everything in an identifier, so that a prefix sorts before the longer list."""
 
 

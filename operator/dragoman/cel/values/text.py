@@ -3,21 +3,21 @@
 import math
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.errors import OperationError
 from dragoman.cel.values.quoting import ESCAPES
 
-TEXT_MAX: Final = 16 * 1024 * 1024
+TEXT_MAX = 16 * 1024 * 1024
 """Code points of the longest text that an expression builds; in Go only memory bounds it."""
 
-PARTS_MAX: Final = 1024 * 1024
+PARTS_MAX = 1024 * 1024
 """Most parts of a split text."""
 
-_SHORT_PART: Final = 32
-_LONE: Final = "surrogatepass"
+_SHORT_PART = 32
+_LONE = "surrogatepass"
 
-_SPACE: Final = (
+_SPACE = (
     "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009"
     "\u200a\u2028\u2029\u202f\u205f\u3000"
 )

@@ -6,18 +6,17 @@ import re
 from calendar import isleap
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
 
 from dragoman.cel.errors import OperationError
 from dragoman.cel.values.durations import SECOND, Duration, duration_of
 from dragoman.cel.values.zones import offset_in
 
-_DAY: Final = 86_400
-_FIRST: Final = -62_135_596_800
+_DAY = 86_400
+_FIRST = -62_135_596_800
 """0001-01-01T00:00:00Z in Unix seconds."""
-_LAST: Final = 253_402_300_799
+_LAST = 253_402_300_799
 """9999-12-31T23:59:59Z in Unix seconds."""
-_EPOCH_DAY: Final = 719_468
+_EPOCH_DAY = 719_468
 """Days from 0000-03-01, where the leap-year arithmetic starts, to 1970-01-01."""
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
@@ -179,7 +178,7 @@ def _offset(timestamp: Timestamp, zone: str | None) -> int:
     return 0 if zone is None else offset_in(zone, timestamp.seconds)
 
 
-TIMESTAMP_GETTERS: Final[dict[str, _TimestampGetter]] = {
+TIMESTAMP_GETTERS: dict[str, _TimestampGetter] = {
     "year": _of_day(lambda days: _civil_from_days(days)[0]),
     "month": _of_day(lambda days: _civil_from_days(days)[1] - 1),
     "day_of_month_1_based": _of_day(lambda days: _civil_from_days(days)[2]),

@@ -3,7 +3,6 @@
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
 
 from dragoman.cel.errors import OperationError
 from dragoman.cel.values.ipparser import address_error
@@ -22,11 +21,11 @@ from dragoman.cel.values.urlescapes import (
     unescaped_zone,
 )
 
-_SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:", re.ASCII)
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
-_PORT: Final = re.compile(r"(?::[0-9]*)?", re.ASCII)
-_USER_INFO: Final = re.compile(r"[A-Za-z0-9._:~!$&'()*+,;=%@-]*", re.ASCII)
-_PARAMETERS_MAX: Final = 10_000
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:", re.ASCII)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_PORT = re.compile(r"(?::[0-9]*)?", re.ASCII)
+_USER_INFO = re.compile(r"[A-Za-z0-9._:~!$&'()*+,;=%@-]*", re.ASCII)
+_PARAMETERS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)

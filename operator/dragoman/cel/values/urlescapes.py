@@ -2,19 +2,18 @@
 
 import re
 from collections.abc import Callable
-from typing import Final
 
 from dragoman.cel.values.quoting import quoted
 
-_ALPHANUMERIC: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-UNRESERVED: Final = _ALPHANUMERIC + "-._~"
-HOST: Final = frozenset((UNRESERVED + "!\"$&'()*+,:;<=>[]").encode())
-PATH: Final = frozenset((UNRESERVED + "$&+,/:;=@").encode())
-FRAGMENT: Final = frozenset((UNRESERVED + "!$&()*+,/:;=?@").encode())
-USER: Final = frozenset((UNRESERVED + "$&+,;=").encode())
-SUB_DELIMITERS: Final = frozenset(b"!$&'()*+,;=:@[]%")
+_ALPHANUMERIC = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+UNRESERVED = _ALPHANUMERIC + "-._~"
+HOST = frozenset((UNRESERVED + "!\"$&'()*+,:;<=>[]").encode())
+PATH = frozenset((UNRESERVED + "$&+,/:;=@").encode())
+FRAGMENT = frozenset((UNRESERVED + "!$&()*+,/:;=?@").encode())
+USER = frozenset((UNRESERVED + "$&+,;=").encode())
+SUB_DELIMITERS = frozenset(b"!$&'()*+,;=:@[]%")
 
-_ESCAPE: Final = re.compile(rb"%[0-9a-fA-F]{2}")
+_ESCAPE = re.compile(rb"%[0-9a-fA-F]{2}")
 
 
 class URLSyntaxError(Exception):

@@ -3,16 +3,15 @@
 import re
 from datetime import datetime
 from functools import lru_cache
-from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
 from dragoman.cel.errors import OperationError
 from dragoman.cel.values.quoting import quoted
 from dragoman.cel.values.scalars import INT_MAX, INT_MIN, wrap_int64
 
-_NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_EARLIEST: Final = -62_135_596_800 + 86_400
-_LATEST: Final = 253_402_300_799 - 86_400
+_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_EARLIEST = -62_135_596_800 + 86_400
+_LATEST = 253_402_300_799 - 86_400
 
 
 def offset_in(zone: str, seconds: int) -> int:

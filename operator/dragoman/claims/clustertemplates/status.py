@@ -1,24 +1,24 @@
 """The status of a ClusterResourceClaimTemplate; pure."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dragoman.claims.clustertemplates.copies import CopyState
 from dragoman.model.clustertemplate import ClusterTemplate
 from dragoman.model.conditions import changed_at
 
-LISTED: Final = 10
+LISTED = 10
 """Namespaces that a status names."""
-MESSAGE: Final = 2048
+MESSAGE = 2048
 """Characters of a message."""
 
-DISTRIBUTED: Final = "Distributed"
+DISTRIBUTED = "Distributed"
 """Reason of Ready=True: every selected namespace has the current copy."""
-DISTRIBUTING: Final = "Distributing"
+DISTRIBUTING = "Distributing"
 """Reason of Ready=False: copies are being created or replaced."""
-REFUSED: Final = "CopyRefused"
+REFUSED = "CopyRefused"
 """Reason of Ready=False: the API server refuses the copy in a namespace."""
-CONFLICT: Final = "TemplateConflict"
+CONFLICT = "TemplateConflict"
 """Reason of Ready=False: a namespace has a template of the name that is not a copy."""
 
 

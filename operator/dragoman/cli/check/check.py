@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -35,9 +35,9 @@ from dragoman.versions import NEXT, target
 from dragoman.words import counted
 
 CLEAN, VIOLATIONS, UNUSABLE = 0, 1, 2
-CLUSTER: Final = "cluster"
+CLUSTER = "cluster"
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   dragoman check manifests/ claim.yaml 'overlays/**/*.yaml'

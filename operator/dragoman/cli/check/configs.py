@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.check.settings import CATALOG, KIND
 from dragoman.linting.findings.finding import ERROR, WARNING, Problem
@@ -19,16 +19,16 @@ from dragoman.linting.manifests.manifestobjects import Object, mapping, reach, s
 if TYPE_CHECKING:
     from dragoman.cli.check.schemas import NamedSchemas
 
-_FORMER: Final = "catalogue"
+_FORMER = "catalogue"
 """The former spelling, which is accepted as well."""
-RULE: Final = "dra/driver-config"
-GROUP: Final = "dragoman.dev"
-_PLACES: Final = {
+RULE = "dra/driver-config"
+GROUP = "dragoman.dev"
+_PLACES = {
     "ResourceClaim": ("spec", "devices", "config"),
     "ResourceClaimTemplate": ("spec", "spec", "devices", "config"),
     "DeviceClass": ("spec", "config"),
 }
-CLUSTER_TEMPLATE: Final = "ClusterResourceClaimTemplate"
+CLUSTER_TEMPLATE = "ClusterResourceClaimTemplate"
 
 
 class ConfigChecker:

@@ -3,14 +3,14 @@
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman import __version__
 from dragoman.cli.terminal import line
 from dragoman.linting.findings.finding import ERROR, CheckReport, Finding
 from dragoman.linting.rules.table import PAGE, RULES
 
-_SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+_SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def text(report: CheckReport) -> str:
@@ -204,7 +204,7 @@ def _printable(value: str) -> str:
     return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in value)
 
 
-FORMATS: Final[Mapping[str, Callable[[CheckReport], str]]] = {
+FORMATS: Mapping[str, Callable[[CheckReport], str]] = {
     "text": text,
     "json": json_text,
     "github": github,

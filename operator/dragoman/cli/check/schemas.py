@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cli.check.settings import CATALOG, KIND
 from dragoman.cli.manifests import texts
@@ -26,7 +26,7 @@ from dragoman.linting.findings.finding import UnreadableFile
 from dragoman.linting.manifests.documents import UnreadableError, read
 from dragoman.linting.manifests.manifestobjects import mapping, text
 
-_DRIVER: Final = re.compile(r"^  driver:\s*\"?([^\s\"#]+)", re.MULTILINE)
+_DRIVER = re.compile(r"^  driver:\s*\"?([^\s\"#]+)", re.MULTILINE)
 
 Kind = tuple[str, str]
 """apiVersion and kind of parameters."""

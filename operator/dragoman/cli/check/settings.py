@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cli.manifests import read_text
 from dragoman.cli.unusable import UnusableInput
@@ -11,11 +11,11 @@ from dragoman.linting.manifests.documents import UnreadableError, read
 from dragoman.linting.rules.table import RULES
 from dragoman.words.spelling import closest
 
-NAME: Final = ".dragoman.yaml"
-CATALOG: Final = "catalog"
+NAME = ".dragoman.yaml"
+CATALOG = "catalog"
 """The source of the schemas that are shipped."""
-KIND: Final = "DriverConfigSchema"
-_LISTS: Final = ("exclude", "schemas", "variables", "slices")
+KIND = "DriverConfigSchema"
+_LISTS = ("exclude", "schemas", "variables", "slices")
 
 
 @dataclass(frozen=True, slots=True)

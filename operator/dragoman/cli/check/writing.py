@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from glob import has_magic
 from pathlib import Path
-from typing import Final
 
 from dragoman.cli.manifests import MAX_FILE
 from dragoman.linting.findings.finding import UnreadableFile
 
-_MARK: Final = b"\xef\xbb\xbf"
+_MARK = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8, which reading leaves out."""
 
 

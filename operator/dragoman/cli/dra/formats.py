@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import click
 
@@ -13,17 +13,17 @@ from dragoman.cli.dra.jsonpath import JSONPathError, path, printed, template
 from dragoman.cli.dra.reports import Report
 from dragoman.cli.dra.tables import Table
 
-FORMS: Final = ("table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE", "custom-columns=SPEC")
-GO_TEMPLATES: Final = ("go-template", "go-template-file", "template", "templatefile")
-INSTEAD: Final = (
+FORMS = ("table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE", "custom-columns=SPEC")
+GO_TEMPLATES = ("go-template", "go-template-file", "template", "templatefile")
+INSTEAD = (
     "-o jsonpath='{range .items[*]}…{end}' or -o custom-columns=HEADER:FIELD, "
     "or pass -o json to another program"
 )
 """Alternatives to Go templates, which would need a compiled library."""
-NONE: Final = "<none>"
+NONE = "<none>"
 """What kubectl prints for a field that is not there."""
-_METADATA: Final = re.compile(r"^(\{?\.?)metadata\.(?=(?:name|namespace)\}?$)")
-_ITEMS: Final[Mapping[str, tuple[str, str]]] = {
+_METADATA = re.compile(r"^(\{?\.?)metadata\.(?=(?:name|namespace)\}?$)")
+_ITEMS: Mapping[str, tuple[str, str]] = {
     "TopClasses": ("classes", "deviceclass"),
     "TopNodes": ("nodes", "node"),
     "TopNamespaces": ("namespaces", "namespace"),

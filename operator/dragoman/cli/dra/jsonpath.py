@@ -6,19 +6,17 @@ Source: client-go's util/jsonpath.
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any
 
 Step = Callable[[list[Any], Any], list[Any]]
-_TOKEN: Final = re.compile(
+_TOKEN = re.compile(
     r"""\.\.(?P<deep>[\w/-]+) | \.?(?P<wild>\*|\[\*\]) | \.(?P<field>(?:\\.|[\w/-])+)
     | \.?\[(?P<index>-?\d+)\] | \[(?P<slice>-?\d*:-?\d*)\]
     | \.?\[(?P<quote>['"])(?P<key>.*?)(?P=quote)\] | \[\?\((?P<filter>.*?)\)\]""",
     re.VERBOSE,
 )
-_COMPARED: Final = re.compile(
-    r"^\s*@(?P<left>[^=!<>]*?)\s*(?:(?P<by>==|!=|<=|>=|<|>)\s*(?P<right>.+))?$"
-)
-_BY: Final[dict[str, Callable[[Any, Any], bool]]] = {
+_COMPARED = re.compile(r"^\s*@(?P<left>[^=!<>]*?)\s*(?:(?P<by>==|!=|<=|>=|<|>)\s*(?P<right>.+))?$")
+_BY: dict[str, Callable[[Any, Any], bool]] = {
     "==": lambda left, right: left == right,
     "!=": lambda left, right: left != right,
     "<": lambda left, right: left < right,

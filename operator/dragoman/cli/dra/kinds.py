@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 import click
 
 from dragoman.cli.completing import offered
 from dragoman.words.spelling import closest
 
-SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
+SPELLINGS: dict[str, tuple[str, ...]] = {
     "pod": ("pods", "po"),
     "claim": ("claims", "resourceclaim", "resourceclaims"),
     "template": ("templates", "resourceclaimtemplate", "resourceclaimtemplates"),
@@ -20,10 +19,8 @@ SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
     "device": ("devices", "dev"),
 }
 """Kinds by their name here, with what else they are called; groups may follow a dot."""
-GROUPS: Final = ("resource.k8s.io", "v1", "v1.resource.k8s.io")
-_KINDS: Final = {
-    spelling: kind for kind, others in SPELLINGS.items() for spelling in (kind, *others)
-}
+GROUPS = ("resource.k8s.io", "v1", "v1.resource.k8s.io")
+_KINDS = {spelling: kind for kind, others in SPELLINGS.items() for spelling in (kind, *others)}
 
 
 def kind_of(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.dra.reports import Unusable
 from dragoman.words import listed
@@ -12,7 +12,7 @@ from dragoman.words.spelling import closest
 if TYPE_CHECKING:  # heavy, and not needed for --help
     from dragoman.inventory.facts.world import World
 
-SHOWN: Final = 5
+SHOWN = 5
 """Names that a hint lists."""
 
 

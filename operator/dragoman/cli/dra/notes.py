@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.dra.missing import unseen_of
 from dragoman.cli.dra.output import Exit
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dragoman.cli.dra.cluster.source import Source
     from dragoman.diagnosis.files import PlannedCluster
 
-SHOWN: Final = 20
+SHOWN = 20
 """Notes of one kind that are written out."""
 
 

@@ -7,7 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -19,9 +19,9 @@ from dragoman.cli.terminal import plain
 
 __all__ = ["Cell", "Exit", "Report", "Table", "Unusable", "lines", "show", "watch"]
 
-PATIENCE: Final = 0.5
+PATIENCE = 0.5
 """Seconds after which users want to know that something happens."""
-REDRAW: Final = 0.1
+REDRAW = 0.1
 """Seconds between two lines of progress."""
 
 

@@ -9,17 +9,17 @@ import shutil
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TextIO
+from typing import TextIO
 
 from dragoman.cli.terminal import plain
 
-UNBOUNDED: Final = 1 << 20
+UNBOUNDED = 1 << 20
 """Columns of output that is not a terminal: lines must not be folded."""
-_NARROW: Final = 12
+_NARROW = 12
 """Letters to which a column can be folded; narrower ones, as numbers, stay whole."""
-_GAPS: Final = (3, 2)
+_GAPS = (3, 2)
 """Spaces between columns, as kubectl has them, and where room is short."""
-_STYLES: Final[Mapping[str, str]] = {
+_STYLES: Mapping[str, str] = {
     "bold": "1",
     "red": "31",
     "green": "32",

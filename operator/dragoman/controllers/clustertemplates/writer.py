@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from dragoman.claims.clustertemplates.copies import MadeSpecs, copy_document
 from dragoman.kube.client import Client, find
@@ -14,12 +14,12 @@ from dragoman.logs import logger
 from dragoman.model.clustertemplate import ClusterTemplate
 from dragoman.model.template import Template
 
-NO_DRY_RUN: Final = "does not support dry run"
+NO_DRY_RUN = "does not support dry run"
 """In the API server's message where an admission webhook has side effects."""
 
-GENERATED_BASE: Final = 58
+GENERATED_BASE = 58
 """Characters of a generated name before its random ones (API: names.SimpleNameGenerator)."""
-GENERATED: Final = "[a-z0-9]{5}"
+GENERATED = "[a-z0-9]{5}"
 """The random characters of a generated name."""
 
 log = logger("dragoman.clustertemplates")

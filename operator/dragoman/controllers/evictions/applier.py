@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, STRATEGIC_MERGE_PATCH, Client, find
@@ -14,8 +14,8 @@ from dragoman.logs import logger
 from dragoman.model.conditions import Condition
 from dragoman.model.pod import TERMINAL_PHASES, Pod
 
-EVENT_REASON: Final = "DeviceTaintManagerEviction"
-CONDITION: Final = {
+EVENT_REASON = "DeviceTaintManagerEviction"
+CONDITION = {
     "type": "DisruptionTarget",
     "status": "True",
     "reason": "DeletionByDeviceTaintManager",

@@ -7,7 +7,7 @@ which no other controller keeps, and ten minutes old answers are good enough.
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman import metrics
 from dragoman.cluster.reader import Reader
@@ -28,14 +28,14 @@ from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.worker import in_daemon_thread
 from dragoman.logs import logger
 
-TICK: Final = 1.0
+TICK = 1.0
 """Seconds between checks whether this process leads and a pass is due."""
-REPEAT: Final = 3600.0
+REPEAT = 3600.0
 """Seconds after which the Event of a finding that persists is posted again: Events last an hour."""
-EVENTS: Final = 100
+EVENTS = 100
 """Events of one pass; the log and the metric count all findings."""
-ACTION: Final = "Examining"
-RESOURCES: Final = tuple(
+ACTION = "Examining"
+RESOURCES = tuple(
     plural for plural in KINDS.values() if plural not in {"resourcequotas", *PLANNING}
 )
 

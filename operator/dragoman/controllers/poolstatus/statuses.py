@@ -5,7 +5,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from dragoman import metrics
 from dragoman.cluster.cluster import ClusterStores
@@ -14,11 +14,11 @@ from dragoman.inventory.poolstatus.status import PoolFacts, pool_statuses
 from dragoman.inventory.poolstatus.views import Json
 from dragoman.kube.worker import in_daemon_thread
 
-KEPT: Final = 16
+KEPT = 16
 """Computations whose results are kept: drivers times partition attributes, which users choose."""
-INLINE: Final = 50
+INLINE = 50
 """Slices and allocated devices whose status is computed in the event loop, in milliseconds."""
-REST: Final = 2.0
+REST = 2.0
 """Seconds without a computation after one that took a second: other work of the operator runs."""
 
 

@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation import DeviceID
 from dragoman.cluster.reader import Reader
@@ -44,11 +44,11 @@ from dragoman.preemption.protocol import (
 from dragoman.preemption.reservation import out_of_service, rule_manifest
 from dragoman.preemption.stored import FINALIZER, Journal, Phase, PreemptionLimits, timestamp
 
-LOOK_AGAIN: Final = 3.0
+LOOK_AGAIN = 3.0
 """Seconds between two plans that are computed again for one preemption."""
-_GONE: Final = frozenset({404, 409})
-_TIMES: Final = frozenset({"reservedAt", "deadline", "endedAt"})
-NOTE: Final = 1024
+_GONE = frozenset({404, 409})
+_TIMES = frozenset({"reservedAt", "deadline", "endedAt"})
+NOTE = 1024
 """Characters of a message."""
 Post = Callable[[str, str, str, str, str], None]
 """Posts an Event: namespace, name and UID of the pod, reason, note."""

@@ -1,7 +1,7 @@
 """The claims of a pod that waits, and how they can come to tolerate its reservation."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.inventory.snapshots.documents import POD_CLAIM_ANNOTATION
 from dragoman.kube.client import Client, find
@@ -9,8 +9,8 @@ from dragoman.kube.resources import Resource
 from dragoman.preemption.protocol import ClaimState
 from dragoman.preemption.reservation import TAINT_KEY, tolerates, with_toleration
 
-_COPIED: Final = ("name", "namespace", "labels", "annotations", "ownerReferences")
-FULL: Final = "has a request with 16 tolerations, the most"
+_COPIED = ("name", "namespace", "labels", "annotations", "ownerReferences")
+FULL = "has a request with 16 tolerations, the most"
 
 
 async def claim_states(

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from dragoman import metrics
 from dragoman.allocation import StoppedError
@@ -35,27 +35,27 @@ from dragoman.preemption.intree import CLUSTER, Evidence, stands_down
 from dragoman.preemption.planner import PreemptionOutcome, PreemptionPlan
 from dragoman.preemption.policy import Policy, VictimChoice
 
-TICK: Final = 5.0
+TICK = 5.0
 """Seconds between lists of the pods without a node."""
-STORED_TICK: Final = 1.0
+STORED_TICK = 1.0
 """Seconds between looks at pods that another controller watches, which cost no request."""
-ACTIVE_TICK: Final = 0.5
+ACTIVE_TICK = 0.5
 """Seconds between two steps of preemptions that are under way."""
-NEXT_TICK: Final = 0.1
+NEXT_TICK = 0.1
 """The same after a step that wrote something."""
-READ_ALL: Final = 3.0
+READ_ALL = 3.0
 """Seconds between two lists of all rules and DevicePreemptions while some are under way."""
-INTERVAL: Final = 60.0
+INTERVAL = 60.0
 """Seconds between two passes while the same pods wait."""
-AGAIN: Final = 10.0
+AGAIN = 10.0
 """The same after a preemption has ended, or where one may begin later."""
-REST: Final = 3.0
+REST = 3.0
 """Rest after a pass, in times of what it took: pods that come all the time are no load."""
-STANDS_DOWN: Final = 3600.0
+STANDS_DOWN = 3600.0
 """Seconds in which plans are only reported after kube-scheduler preempted for devices itself."""
-OBJECTS: Final = 20
+OBJECTS = 20
 """Reports of one namespace; metrics count all plans."""
-_SELECTOR: Final = "spec.nodeName=,status.phase=Pending"
+_SELECTOR = "spec.nodeName=,status.phase=Pending"
 
 __all__ = ["Policy", "PreemptionController", "VictimChoice"]
 

@@ -4,7 +4,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation import Cluster, DeviceID, TimeBudget, TooExpensiveError
 from dragoman.diagnosis.explain import cluster_of
@@ -24,17 +24,17 @@ from dragoman.preemption.protocol import Look, Sight
 from dragoman.preemption.reservation import devices_to_reserve
 from dragoman.preemption.stored import Journal, digest
 
-NEEDED: Final = (
+NEEDED = (
     *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
     *("deviceclasses", "devicetaintrules", "poddisruptionbudgets", "namespaces"),
 )
-CRUCIAL: Final = frozenset(NEEDED) - {"devicetaintrules"}
+CRUCIAL = frozenset(NEEDED) - {"devicetaintrules"}
 """Without one of these a plan might name a pod that must stay."""
-SECONDS: Final = 5.0
+SECONDS = 5.0
 """CPU time of one plan: at 5,000 nodes with 8 used devices each it takes two."""
-SHARE: Final = 10.0
+SHARE = 10.0
 """CPU time of the plans of one namespace in one pass: its pods cannot keep others from plans."""
-ALL: Final = 30.0
+ALL = 30.0
 """CPU time of the plans of one pass; pods that come after have to wait for the next one."""
 
 

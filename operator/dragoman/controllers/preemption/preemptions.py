@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation import DeviceID
 from dragoman.controllers.preemption.carrier import Carrier, advance_all
@@ -20,8 +20,8 @@ from dragoman.preemption.policy import Policy
 from dragoman.preemption.reservation import MOST_RULES, TAINT_KEY
 from dragoman.preemption.stored import ENDED, PREEMPT, Journal, Phase, mode_of
 
-_CONFLICT: Final = 409
-REFUSED: Final = frozenset({400, 403, 422})
+_CONFLICT = 409
+REFUSED = frozenset({400, 403, 422})
 """A quota, a policy or a namespace that ends: no reason to leave out other pods."""
 
 log = logger("dragoman.preemption")

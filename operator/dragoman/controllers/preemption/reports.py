@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from dragoman.controllers.preemption.carrier import unless_gone
 from dragoman.controllers.preemption.preemptions import REFUSED
@@ -14,7 +14,7 @@ from dragoman.preemption import journal
 from dragoman.preemption.planner import PreemptionPlan
 from dragoman.preemption.stored import REPORT, mode_of
 
-REASON: Final = "DevicePreemptionPlanned"
+REASON = "DevicePreemptionPlanned"
 
 
 class Reports:

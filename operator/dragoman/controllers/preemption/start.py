@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Final
 
 from dragoman import metrics
 from dragoman.controllers.preemption.carrier import Carrier
@@ -20,7 +19,7 @@ from dragoman.preemption.policy import Policy, VictimChoice
 from dragoman.preemption.stored import PreemptionLimits
 from dragoman.settings import Settings
 
-LEASE: Final = "dragoman-operator"
+LEASE = "dragoman-operator"
 """What an Event about the operator regards."""
 
 log = logger("dragoman.preemption")

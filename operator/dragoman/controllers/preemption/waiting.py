@@ -1,7 +1,7 @@
 """Which pods wait for devices, and may preempt: nothing is read for any other pod."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.model.fields import MalformedObjectError, mapping
 from dragoman.model.needs import Needs
@@ -9,7 +9,7 @@ from dragoman.model.timestamps import seconds
 from dragoman.preemption.policy import Policy
 from dragoman.preemption.preemptionfacts import NEVER, priority_of
 
-_REFUSED: Final = ("PodScheduled", "False", "Unschedulable")
+_REFUSED = ("PodScheduled", "False", "Unschedulable")
 
 
 def may_preempt(pod: Mapping[str, Any], policy: Policy, after: float, now: str) -> bool:

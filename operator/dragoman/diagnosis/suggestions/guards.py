@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Final
 
 from dragoman.allocation import Claim, Code, FatalError, Reason, allocate
 from dragoman.diagnosis.answers import NodeAnswer
@@ -18,8 +17,8 @@ from dragoman.diagnosis.suggestions.secondsearch import (
 )
 from dragoman.inventory.inventory import Inventory
 
-_MISSING: Final = re.compile(r"no such key: ([A-Za-z_][A-Za-z0-9_]*)")
-_DEFAULTS: Final = {"bool": "false", "int": "0", "string": '""'}
+_MISSING = re.compile(r"no such key: ([A-Za-z_][A-Za-z0-9_]*)")
+_DEFAULTS = {"bool": "false", "int": "0", "string": '""'}
 
 
 @dataclass(frozen=True, slots=True)

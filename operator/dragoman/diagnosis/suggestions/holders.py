@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Final
 
 from dragoman.allocation import Code, Reason
 from dragoman.diagnosis.answers import NodeAnswer
@@ -15,7 +14,7 @@ from dragoman.diagnosis.suggestions.secondsearch import (
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Inventory
 
-_HELD: Final = frozenset(
+_HELD = frozenset(
     {Code.DEVICE_IN_USE, Code.CAPACITY_EXCEEDED, Code.COUNTERS_EXCEEDED, Code.TAINT_NOT_TOLERATED}
 )
 

@@ -1,7 +1,6 @@
 """Pods whose end makes room on a node: cpu, memory and the number of pods, and their devices."""
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from dragoman.allocation import FatalError
 from dragoman.diagnosis.answers import Explanation, NodeAnswer
@@ -16,7 +15,7 @@ from dragoman.diagnosis.suggestions.secondsearch import (
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
 
-PODS: Final = 64
+PODS = 64
 """Pods of one node that are tried, those that request least first."""
 
 

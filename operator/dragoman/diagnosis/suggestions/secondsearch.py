@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation import Allocated, Claim, Cluster, allocate
 from dragoman.model.requests import ExactRequest
 
-SEARCHES: Final = 256
+SEARCHES = 256
 """Second searches for one answer."""
-BUDGET: Final = 20_000
+BUDGET = 20_000
 """Steps of each."""
 
 

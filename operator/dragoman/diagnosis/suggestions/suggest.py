@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation import Claim, Cluster, Code, PoolID, TooExpensiveError
 from dragoman.allocation.extendedresources import NAME as EXTENDED
@@ -28,11 +28,11 @@ from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.model.deviceid import DeviceID
 from dragoman.model.taints import Toleration
 
-MOST: Final = 16
+MOST = 16
 """Changes of one kind in an answer; the nearest nodes come first."""
-FEW: Final = 64
+FEW = 64
 """Second searches for tolerations, and as many for pools."""
-SEVERAL: Final = 3
+SEVERAL = 3
 """Suggestions of several changes."""
 
 

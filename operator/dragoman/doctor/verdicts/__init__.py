@@ -12,15 +12,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
 from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.doctor.pools import Plugins
 from dragoman.inventory.facts.world import PodFact
 
-FOLDER: Final = Path(__file__).parent
-SHOWN: Final = 3
+FOLDER = Path(__file__).parent
+SHOWN = 3
 """Rules of one driver that are written out."""
 
 

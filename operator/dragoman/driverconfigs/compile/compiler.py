@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
@@ -30,25 +30,25 @@ from dragoman.driverconfigs.schemas.pruning import PruningSchema, pruning_schema
 from dragoman.driverconfigs.schemas.structural import StructuralResult, validate_structural
 from dragoman.driverconfigs.schemas.validator import Validator
 
-MAX_SCHEMA_BYTES: Final = 128 * 1024
+MAX_SCHEMA_BYTES = 128 * 1024
 """Size of one config's schema as compact JSON."""
 
-MAX_SCHEMAS_BYTES: Final = 512 * 1024
+MAX_SCHEMAS_BYTES = 512 * 1024
 """Size of all schemas of one object; the largest object takes most of a second to compile."""
 
-MAX_RULES_BYTES: Final = 64 * 1024
+MAX_RULES_BYTES = 64 * 1024
 """Size of all rules of one object, those inside schemas included."""
 
-MAX_RULES: Final = 1000
+MAX_RULES = 1000
 """Number of all rules of one object; each takes up to a millisecond to compile."""
 
-BYTES_PER_BYTE: Final = 60
+BYTES_PER_BYTE = 60
 """Bytes of a compiled schema for each byte of its JSON, as measured: 17 to 56."""
 
-BYTES_PER_RULE: Final = 8 * 1024
+BYTES_PER_RULE = 8 * 1024
 """The same for each rule; those with an own schema node take most."""
 
-OBJECT: Final = -1
+OBJECT = -1
 """Key of the object's own errors, where errors are listed by config."""
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from dragoman.driverconfigs import fielderrors
 from dragoman.driverconfigs.compile.compiler import (
@@ -26,7 +26,7 @@ from dragoman.driverconfigs.fielderrors import ConfigFieldError
 from dragoman.driverconfigs.objects.driverconfigschema import OFF, DriverConfigSchema
 from dragoman.driverconfigs.objects.schemaparser import parse
 
-MAX_COMPILED_BYTES: Final = 128 * 1024 * 1024
+MAX_COMPILED_BYTES = 128 * 1024 * 1024
 """Memory of all active schemas together, as estimated."""
 
 

@@ -6,29 +6,29 @@ authors need not bound every string and list.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.rules import Rule, RuleProblem, RuleSet
 from dragoman.cel.rules.validation import Level
 from dragoman.driverconfigs.schemas import openapi
 
-RULE_LIMIT: Final = 10_000_000
+RULE_LIMIT = 10_000_000
 """CEL units of one rule, for all values that it may be applied to in one entry."""
 
-TOTAL_LIMIT: Final = 100_000_000
+TOTAL_LIMIT = 100_000_000
 """CEL units of all rules of a config."""
 
-_BYTES: Final = 10 * 1024
-_CHARACTER_BYTES: Final = 4
+_BYTES = 10 * 1024
+_CHARACTER_BYTES = 4
 # The shortest item is a digit with a comma; the shortest pair has quotes, a colon, a comma and one.
-_MOST_ITEMS: Final = _BYTES // 2
-_MOST_PAIRS: Final = _BYTES // 5
-_BOUNDS: Final = {
+_MOST_ITEMS = _BYTES // 2
+_MOST_PAIRS = _BYTES // 5
+_BOUNDS = {
     "maxLength": _BYTES // _CHARACTER_BYTES,
     "maxItems": _MOST_ITEMS,
     "maxProperties": _MOST_PAIRS,
 }
-_ADVICE: Final = "simplify it, or add maxItems, maxProperties or maxLength to what it looks at"
+_ADVICE = "simplify it, or add maxItems, maxProperties or maxLength to what it looks at"
 
 
 def with_size_bounds(schema: Mapping[str, Any]) -> dict[str, Any]:

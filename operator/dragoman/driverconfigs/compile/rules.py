@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import errors as cel_errors
 from dragoman.cel import rules as cel
@@ -15,22 +15,22 @@ from dragoman.driverconfigs.objects.driverconfigschema import ConfigSpec, Variab
 from dragoman.driverconfigs.schemas import openapi
 from dragoman.driverconfigs.schemas.pruning import MAX_FIELD_ERRORS
 
-WARNING: Final = "Warning"
+WARNING = "Warning"
 
-_ERROR: Final = "Error"
-_ERROR_STEPS: Final = 6
-_PATH_LENGTH: Final = 256
-_WORD: Final = "x-kubernetes-validations"
-_EXPRESSIONS: Final = ("rule", "messageExpression")
-_TEXTS: Final = ("rule", "message", "messageExpression", "fieldPath", "reason", "severity")
-_REASONS: Final = (
+_ERROR = "Error"
+_ERROR_STEPS = 6
+_PATH_LENGTH = 256
+_WORD = "x-kubernetes-validations"
+_EXPRESSIONS = ("rule", "messageExpression")
+_TEXTS = ("rule", "message", "messageExpression", "fieldPath", "reason", "severity")
+_REASONS = (
     fielderrors.INVALID,
     fielderrors.FORBIDDEN,
     fielderrors.REQUIRED,
     fielderrors.DUPLICATE,
 )
-_SEVERITIES: Final = (_ERROR, WARNING)
-_VARIABLE: Final = re.compile(r"\bvariables\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)")
+_SEVERITIES = (_ERROR, WARNING)
+_VARIABLE = re.compile(r"\bvariables\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,29 +6,29 @@ The CRD (`crds/driverconfigschemas.yaml`) keeps malformed objects out of a clust
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.driverconfigs.fielderrors import ConfigFieldError
 
-API_VERSION: Final = "dragoman.dev/v1alpha1"
-KIND: Final = "DriverConfigSchema"
+API_VERSION = "dragoman.dev/v1alpha1"
+KIND = "DriverConfigSchema"
 
 ENFORCE, WARN, AUDIT, OFF = "Enforce", "Warn", "Audit", "Off"
 DENY, ALLOW = "Deny", "Allow"
 CLAIM, CLASS = "Claim", "Class"
 LAST_WINS, FIRST_WINS, MERGE, EXACTLY_ONE = "LastWins", "FirstWins", "Merge", "ExactlyOne"
 
-MODES: Final = (ENFORCE, WARN, AUDIT, OFF)
-POLICIES: Final = (DENY, WARN, ALLOW)
-SOURCES: Final = (CLAIM, CLASS)
-PRECEDENCES: Final = (LAST_WINS, FIRST_WINS, MERGE, EXACTLY_ONE)
-CHECKED_AGAINST: Final = "dragoman.dev/checked-against"
+MODES = (ENFORCE, WARN, AUDIT, OFF)
+POLICIES = (DENY, WARN, ALLOW)
+SOURCES = (CLAIM, CLASS)
+PRECEDENCES = (LAST_WINS, FIRST_WINS, MERGE, EXACTLY_ONE)
+CHECKED_AGAINST = "dragoman.dev/checked-against"
 """Annotation with the repository, release and commit of the driver that a schema describes."""
 
-MAX_CHECKED_AGAINST: Final = 128
+MAX_CHECKED_AGAINST = 128
 """Characters of it that messages repeat."""
 
-VARIABLE_TYPES: Final[Mapping[str, type[bool | int | str]]] = {
+VARIABLE_TYPES: Mapping[str, type[bool | int | str]] = {
     "bool": bool,
     "int": int,
     "string": str,

@@ -6,29 +6,29 @@ requests, and `firstAvailable` is at the same place in all of them.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.driverconfigs import strictjson
 from dragoman.driverconfigs.objects.driverconfigschema import CLAIM, CLASS
 
-MAX_ENTRIES: Final = 32
+MAX_ENTRIES = 32
 """The API server's own limit of entries and of requests; more are ignored."""
 
-MAX_ALTERNATIVES: Final = 8
+MAX_ALTERNATIVES = 8
 """The API server's own limit of the alternatives of a request."""
 
-CLUSTER_TEMPLATE: Final = "ClusterResourceClaimTemplate"
-_PLACES: Final[Mapping[str, tuple[str, ...]]] = {
+CLUSTER_TEMPLATE = "ClusterResourceClaimTemplate"
+_PLACES: Mapping[str, tuple[str, ...]] = {
     "ResourceClaim": ("spec", "devices"),
     "ResourceClaimTemplate": ("spec", "spec", "devices"),
     CLUSTER_TEMPLATE: ("spec", "template", "spec", "devices"),
     "DeviceClass": ("spec",),
 }
 
-WHOLE_CLASS: Final = "(class)"
+WHOLE_CLASS = "(class)"
 """The target of entries in a class: they reach every request that uses the class."""
 
-KINDS: Final = tuple(_PLACES)
+KINDS = tuple(_PLACES)
 """The kinds that carry config entries; CLUSTER_TEMPLATE is of dragoman.dev, others of DRA."""
 
 

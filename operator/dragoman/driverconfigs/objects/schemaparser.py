@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from dragoman.driverconfigs.fielderrors import (
     DUPLICATE,
@@ -36,7 +36,7 @@ from dragoman.words.dns import SUBDOMAIN
 
 Value = TypeVar("Value", dict[str, Any], list[Any], str, bool)
 
-_EXPECTED: Final[Mapping[type[Any], str]] = {
+_EXPECTED: Mapping[type[Any], str] = {
     dict: "an object",
     list: "an array",
     str: "a string",

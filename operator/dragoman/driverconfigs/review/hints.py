@@ -6,14 +6,13 @@ it is known in a cluster, whose admin sets the variable, and not to `dragoman ch
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Final
 
 from dragoman.driverconfigs.fielderrors import ConfigFieldError, clip
 from dragoman.driverconfigs.objects.driverconfigschema import KIND, DriverConfigSchema, Variable
 from dragoman.driverconfigs.review.verdict import Violation
 from dragoman.driverconfigs.schemas.pruning import UNKNOWN_FIELD
 
-MAX_HINTED: Final = 4
+MAX_HINTED = 4
 """Variables that one hint names."""
 
 

@@ -6,7 +6,7 @@ parameters of valid types, because a rule about a value of another type reports 
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import budget as steps
 from dragoman.cel.budget import StepBudget
@@ -18,10 +18,10 @@ from dragoman.driverconfigs.objects.driverconfigschema import ALLOW, DENY
 from dragoman.driverconfigs.schemas.jsonschema import field_errors
 from dragoman.driverconfigs.schemas.pruning import MAX_DEPTH, MAX_FIELD_ERRORS, Pruner, TooDeepError
 
-MAX_PARAMETERS_BYTES: Final = 10 * 1024
+MAX_PARAMETERS_BYTES = 10 * 1024
 """The API server's own limit (resource.k8s.io, OpaqueParametersMaxLength)."""
 
-_BLOCKS_RULES: Final = frozenset(
+_BLOCKS_RULES = frozenset(
     {fielderrors.TYPE_INVALID, fielderrors.REQUIRED, fielderrors.TOO_LONG, fielderrors.TOO_MANY}
 )
 
@@ -51,19 +51,17 @@ def _refusal(
     return ValidationResult((error,), complete=complete)
 
 
-TOO_EXPENSIVE: Final = _refusal(
+TOO_EXPENSIVE = _refusal(
     fielderrors.INTERNAL,
     "the schema is too expensive for these parameters, the review ran out of steps",
     complete=False,
 )
 """The result for parameters that the step budget did not suffice for."""
 
-TOO_LONG: Final = _refusal(
-    fielderrors.TOO_LONG, f"must have at most {MAX_PARAMETERS_BYTES} bytes as JSON"
-)
+TOO_LONG = _refusal(fielderrors.TOO_LONG, f"must have at most {MAX_PARAMETERS_BYTES} bytes as JSON")
 """The result for parameters larger than the API server stores."""
 
-TOO_DEEP: Final = _refusal(
+TOO_DEEP = _refusal(
     fielderrors.INVALID, f"must not be nested deeper than {MAX_DEPTH} levels", complete=False
 )
 """The result for parameters with too many levels."""

@@ -5,7 +5,7 @@ unchanged status needs no write.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.driverconfigs.compile.registry import RegisteredSchema, Registry
 from dragoman.driverconfigs.fielderrors import ConfigFieldError, clip
@@ -14,25 +14,25 @@ from dragoman.driverconfigs.review.verdict import MAX_LISTED
 
 READY, CONFLICTING = "Ready", "Conflicting"
 
-COMPILED: Final = "Compiled"
+COMPILED = "Compiled"
 """Reason of Ready=True: the newest generation is active."""
 
-SWITCHED_OFF: Final = "SwitchedOff"
+SWITCHED_OFF = "SwitchedOff"
 """Reason of Ready=True: the newest generation compiles, and its mode is Off."""
 
-NOT_COMPILED: Final = "NotCompiled"
+NOT_COMPILED = "NotCompiled"
 """Reason of Ready=False: it does not compile and the object has no active schema."""
 
-LAST_GOOD: Final = "LastGoodGeneration"
+LAST_GOOD = "LastGoodGeneration"
 """Reason of Ready=False: it does not compile, an earlier generation stays active."""
 
-DECIDED_ELSEWHERE: Final = "DecidedByOlderObject"
+DECIDED_ELSEWHERE = "DecidedByOlderObject"
 """Reason of Conflicting=True: an older object lists the same kinds."""
 
-NO_CONFLICT: Final = "NoConflict"
+NO_CONFLICT = "NoConflict"
 """Reason of Conflicting=False."""
 
-MAX_ERROR: Final = 2048
+MAX_ERROR = 2048
 """Characters of one error in `status.configs`."""
 
 

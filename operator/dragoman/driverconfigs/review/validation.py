@@ -8,7 +8,7 @@ never blocks labels, finalizers or a deletion.
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.budget import REVIEW_STEPS, StepBudget
 from dragoman.cel.errors import StepBudgetExceeded
@@ -33,7 +33,7 @@ from dragoman.driverconfigs.review.precedence import check_precedence, refused_c
 from dragoman.driverconfigs.review.verdict import Verdict, Violation
 from dragoman.words.spelling import SuggestionBudget, closest
 
-MAX_STEPS: Final = REVIEW_STEPS
+MAX_STEPS = REVIEW_STEPS
 """Steps that a review may spend."""
 
 Key = tuple[bytes, bytes]

@@ -8,24 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from dragoman.driverconfigs.fielderrors import ConfigFieldError, clip
 from dragoman.driverconfigs.objects.driverconfigschema import AUDIT, ENFORCE
 
-MAX_LISTED: Final = 20
+MAX_LISTED = 20
 """Errors that a response spells out; the rest is counted."""
 
-MAX_MESSAGE: Final = 4096
+MAX_MESSAGE = 4096
 """Bytes of a message."""
 
-MAX_WARNING: Final = 256
+MAX_WARNING = 256
 """Characters of one warning; the API server cuts longer ones when there are many."""
 
-MAX_WARNINGS: Final = 15
+MAX_WARNINGS = 15
 """Warnings of one response: 15 of 256 characters stay below the API server's 4096 in total."""
 
-MAX_ANNOTATION: Final = 2048
+MAX_ANNOTATION = 2048
 """Characters of one audit annotation."""
 
 

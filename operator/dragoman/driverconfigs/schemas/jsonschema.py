@@ -6,7 +6,7 @@ defaults and rules are left out. `build_validator` prepares what does not depend
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import budget as steps
 from dragoman.cel.budget import StepBudget
@@ -21,14 +21,14 @@ from dragoman.words.spelling import SuggestionBudget, closest
 
 JSONSchema = dict[str, Any]
 
-_UNCHANGED: Final = (
+_UNCHANGED = (
     "multipleOf", "minLength", "maxLength", "pattern", "minItems", "maxItems",
     "minProperties", "maxProperties", "required",
 )  # fmt: skip
 
-_VISIT_STEPS: Final = 2
+_VISIT_STEPS = 2
 
-_REASONS: Final = {
+_REASONS = {
     "type": fielderrors.TYPE_INVALID,
     "required": fielderrors.REQUIRED,
     "enum": fielderrors.NOT_SUPPORTED,

@@ -10,23 +10,23 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import budget as steps
 from dragoman.driverconfigs import fielderrors
 from dragoman.driverconfigs.schemas.validator import Errors, Keyword, KeywordError, Validator
 
 # Costs in steps, as measured: a step is half a microsecond at most.
-_ALTERNATIVE_STEPS: Final = 12  # a failing one makes an error that is never shown
-ERROR_STEPS: Final = 8
+_ALTERNATIVE_STEPS = 12  # a failing one makes an error that is never shown
+ERROR_STEPS = 8
 """Cost of an error that is shown."""
 
-_FORMAT_STEPS: Final = 6
-_PATTERN_STEPS: Final = 4
-_PATTERN_WORK: Final = 100  # bytes of text times instructions of the pattern that RE2 does in one
-_ALTERNATIVES_SHOWN: Final = 3
+_FORMAT_STEPS = 6
+_PATTERN_STEPS = 4
+_PATTERN_WORK = 100  # bytes of text times instructions of the pattern that RE2 does in one
+_ALTERNATIVES_SHOWN = 3
 
-_IS: Final[dict[str, Callable[[Any], bool]]] = {
+_IS: dict[str, Callable[[Any], bool]] = {
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
     "string": lambda value: isinstance(value, str),
@@ -36,7 +36,7 @@ _IS: Final[dict[str, Callable[[Any], bool]]] = {
     "null": lambda value: value is None,
 }
 
-_ARTICLES: Final = {"object": "an object", "array": "an array", "integer": "an integer"}
+_ARTICLES = {"object": "an object", "array": "an array", "integer": "an integer"}
 
 
 def _spend(cost: int, _instance: Any) -> Errors:
@@ -231,7 +231,7 @@ def _brief(error: KeywordError) -> str:
     return f"{place or ''} {error.message or 'is required'}".strip()
 
 
-KEYWORDS: Final[dict[str, Keyword]] = {
+KEYWORDS: dict[str, Keyword] = {
     "x-steps": _spend,
     "type": _type,
     "minimum": _bounded("greater than or equal to", lambda value, bound: value < bound),

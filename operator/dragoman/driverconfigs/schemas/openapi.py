@@ -4,14 +4,14 @@ Also the walks over a schema that other modules share.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.driverconfigs import fielderrors
 from dragoman.words.spelling import closest
 
-TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
+TYPES = ("array", "boolean", "integer", "number", "object", "string")
 
-OUTER_ONLY: Final = frozenset({
+OUTER_ONLY = frozenset({
     "type", "default", "title", "description", "nullable", "additionalProperties",
     "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource",
     "x-kubernetes-int-or-string", "x-kubernetes-list-map-keys", "x-kubernetes-list-type",
@@ -19,10 +19,10 @@ OUTER_ONLY: Final = frozenset({
 })  # fmt: skip
 """Keywords forbidden inside allOf, anyOf, oneOf and not."""
 
-MAX_VALUES: Final = 1000
+MAX_VALUES = 1000
 """Entries of one enum or required list."""
 
-_REFUSED: Final = frozenset({
+_REFUSED = frozenset({
     "$ref", "definitions", "dependencies", "patternProperties", "additionalItems", "id", "$schema",
 })  # fmt: skip
 
@@ -122,7 +122,7 @@ _ENUM = _must(
     lambda value: isinstance(value, list) and 1 <= len(value) <= MAX_VALUES,
 )
 
-_CHECKS: Final[dict[str, Callable[[Any], KeywordError | None]]] = {
+_CHECKS: dict[str, Callable[[Any], KeywordError | None]] = {
     "type": _one_of(*TYPES),
     "format": _TEXT,
     "title": _TEXT,

@@ -4,17 +4,17 @@ RE2 matches in linear time. What is left to bound is the time to compile a patte
 which grows with the texts it meets (RE2 caches the states of its automaton).
 """
 
-from typing import Any, Final
+from typing import Any
 
 import re2
 
 from dragoman.cel.budget import PatternBudget
 from dragoman.cel.values.regex import SMALL_MEMORY, compile_steps, failed_small_steps
 
-MAX_PATTERN_STEPS: Final = 300_000
+MAX_PATTERN_STEPS = 300_000
 """Steps of compiling all patterns of one object, those in rules included; a step is about 1 us."""
 
-ADVICE: Final = "use shorter repetitions or fewer Unicode classes"
+ADVICE = "use shorter repetitions or fewer Unicode classes"
 """How a pattern that is too large becomes smaller."""
 
 

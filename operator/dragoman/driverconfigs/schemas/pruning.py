@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import budget as steps
 from dragoman.cel.budget import StepBudget
@@ -23,19 +23,19 @@ from dragoman.driverconfigs.schemas.validator import Validator
 from dragoman.driverconfigs.unreadable import DuplicateKeys, UnreadableValue
 from dragoman.words.spelling import SuggestionBudget, closest
 
-MAX_FIELD_ERRORS: Final = 50
+MAX_FIELD_ERRORS = 50
 """Field errors kept of each kind for one entry; a hostile entry could cause thousands."""
 
-MAX_DEPTH: Final = 64
+MAX_DEPTH = 64
 """Levels of objects and arrays in parameters; drivers' types have far fewer."""
 
-UNKNOWN_FIELD: Final = "unknown field"
+UNKNOWN_FIELD = "unknown field"
 """The beginning of the detail of an error about a field that the schema does not list."""
 
-_SUGGESTIONS: Final = 3
-_DEFAULT_STEPS: Final = 2  # bounds memory more than time: `{}` can become hundreds of fields
-_ABSENT: Final = object()
-_NOT_SCALAR: Final = (dict, list, UnreadableValue)
+_SUGGESTIONS = 3
+_DEFAULT_STEPS = 2  # bounds memory more than time: `{}` can become hundreds of fields
+_ABSENT = object()
+_NOT_SCALAR = (dict, list, UnreadableValue)
 
 
 class TooDeepError(Exception):
@@ -65,8 +65,8 @@ class PruningSchema:
     defaults: tuple[tuple[str, Any], ...] = ()
 
 
-_ANYTHING: Final = PruningSchema({}, preserves_unknown=True, nullable=True)
-_EMBEDDED: Final = ("apiVersion", "kind", "metadata")
+_ANYTHING = PruningSchema({}, preserves_unknown=True, nullable=True)
+_EMBEDDED = ("apiVersion", "kind", "metadata")
 
 
 def pruning_schema(schema: Mapping[str, Any]) -> PruningSchema:

@@ -7,7 +7,7 @@ apply here: parameters have no ObjectMeta, and unknown formats become warnings.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.errors import StepBudgetExceeded
 from dragoman.driverconfigs.fielderrors import (
@@ -25,16 +25,16 @@ from dragoman.driverconfigs.fielderrors import (
 from dragoman.driverconfigs.schemas import formats, openapi
 from dragoman.driverconfigs.schemas.patterns import PatternCompiler, PatternError
 
-MAX_NODES: Final = 2000
+MAX_NODES = 2000
 """Schemas and sub-schemas in one config's schema; a large real CRD has some hundreds."""
 
-MAX_SCHEMA_DEPTH: Final = 32
+MAX_SCHEMA_DEPTH = 32
 """Levels of sub-schemas."""
 
-MAX_PATTERN_SIZE: Final = 50_000
+MAX_PATTERN_SIZE = 50_000
 """RE2 instructions of all patterns of one schema; a usual pattern has some dozens."""
 
-MAX_ERRORS: Final = 50
+MAX_ERRORS = 50
 """Errors after which the check stops, because making errors costs time too."""
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-UNSET: Final = object()
+UNSET = object()
 """Stands for an instance that the keyword leaves to the validator; null is a value."""
 
 

@@ -5,16 +5,15 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 import yaml
 
 MUST, SHOULD, INFO = "must", "should", "info"
-LEVELS: Final = (MUST, SHOULD, INFO)
+LEVELS = (MUST, SHOULD, INFO)
 PASS, FAIL, NOT_RUN = "pass", "fail", "not run"
-FILE: Final = Path(__file__).with_name("checks.yaml")
+FILE = Path(__file__).with_name("checks.yaml")
 CONFORMANT, NOT_CONFORMANT, UNDECIDED = "conformant", "not conformant", "undecided"
-GROUPS: Final = {
+GROUPS = {
     "R": "Registration",
     "P": "Prepare",
     "U": "Unprepare",

@@ -1,7 +1,7 @@
 """N5: DeviceClasses as a driver ships them, against the devices that it publishes. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel import selectors as cel
 from dragoman.cel.environment import COST_LIMIT
@@ -9,7 +9,7 @@ from dragoman.cel.errors import CompileError, EvaluationError
 from dragoman.cel.selectors import Selector
 from dragoman.drivers.conformance.slicerules import devices
 
-FOREIGN: Final = "another.example.com"
+FOREIGN = "another.example.com"
 """A driver whose devices have the same attributes, each in its own domain."""
 Json = Mapping[str, Any]
 

@@ -8,11 +8,10 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 MODIFY, CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x2, 0x8, 0x40, 0x80, 0x100, 0x200
-_ALL: Final = MODIFY | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE
-_NAMES: Final = {
+_ALL = MODIFY | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE
+_NAMES = {
     MODIFY: "modify",
     CLOSE_WRITE: "close",
     MOVED_FROM: "moved-from",
@@ -20,9 +19,9 @@ _NAMES: Final = {
     CREATE: "create",
     DELETE: "delete",
 }
-SOCKET: Final = ".sock"
+SOCKET = ".sock"
 """Kubelets ignore sockets whose names start with a dot."""
-_HEAD: Final = struct.Struct("iIII")
+_HEAD = struct.Struct("iIII")
 
 
 @dataclass(frozen=True, slots=True)

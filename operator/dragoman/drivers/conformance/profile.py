@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from dragoman.words.spelling import closest
 
-_FIELDS: Final = {
+_FIELDS = {
     "configs",
     "device",
     "metrics",

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 
 import urllib3
@@ -19,8 +19,8 @@ import urllib3
 from dragoman.drivers.throwaway.certificates import KeyPairPaths
 from dragoman.drivers.throwaway.process import LOOPBACK
 
-_HOP: Final = {"connection", "transfer-encoding", "keep-alive", "content-length", "host"}
-_CHUNK: Final = 1 << 16
+_HOP = {"connection", "transfer-encoding", "keep-alive", "content-length", "host"}
+_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)

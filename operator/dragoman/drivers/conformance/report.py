@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from dragoman.drivers.conformance.checks import FAIL, NOT_RUN, PASS, CheckOutcome, ConformanceReport
 
-LOG: Final = "the driver's log"
+LOG = "the driver's log"
 """How the step begins that quotes it."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import urllib3
 import yaml
@@ -34,19 +34,19 @@ from dragoman.drivers.kubeletplugin.client import CallError
 from dragoman.drivers.throwaway.api import Api, ApiError
 from dragoman.drivers.throwaway.plane import Plane
 
-SIDE_BY_SIDE: Final = 4
+SIDE_BY_SIDE = 4
 """Lanes at once; those that wait run beside them."""
-QUICK: Final = 6
+QUICK = 6
 """Lanes at once with `--quick`, which leaves out those that wait."""
-LONGEST: Final = (
+LONGEST = (
     *("restart", "upgrade", "rolling", "concurrency", "registration", "main"),
     *("mock", "variants", "checkpoint", "slices", "away", "operation"),
 )
 """Lanes that begin first, since a run ends with its last one: measured, longest first."""
-SERVER_FLAGS: Final = ("--runtime-config=api/beta=true",)
+SERVER_FLAGS = ("--runtime-config=api/beta=true",)
 """Of the API server: policies of drivers must hold in old versions of ResourceSlices too (X1)."""
-ACCOUNT: Final = ("dragoman-conformance", "driver")
-DEFAULT_RULES: Final = (
+ACCOUNT = ("dragoman-conformance", "driver")
+DEFAULT_RULES = (
     {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"], "verbs": ["*"]},
     {
         "apiGroups": ["resource.k8s.io"],
@@ -61,7 +61,7 @@ DEFAULT_RULES: Final = (
     {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
 )
 """Rights of a driver whose manifests are not given."""
-APPLIED: Final = (
+APPLIED = (
     "Namespace",
     "ServiceAccount",
     "ClusterRole",
@@ -72,7 +72,7 @@ APPLIED: Final = (
     "ValidatingAdmissionPolicyBinding",
     "DeviceClass",
 )
-FOLDER: Final = "{folder}"
+FOLDER = "{folder}"
 """What stands in reports for the folder of a run."""
 Progress = Callable[[CheckOutcome, int, int], None]
 """Called with each outcome, how many there are, and how many there will be."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import yaml
 
@@ -29,11 +29,11 @@ from dragoman.drivers.throwaway.plane import Plane, PlaneError, Server
 
 Json = Mapping[str, Any]
 Found = TypeVar("Found")
-START_SECONDS: Final = 90.0
+START_SECONDS = 90.0
 """For a driver to register and to publish, on a busy machine."""
-HEAL_SECONDS: Final = 30.0
-CLASS: Final = "conformance"
-SCHEDULER: Final = "kube-scheduler"
+HEAL_SECONDS = 30.0
+CLASS = "conformance"
+SCHEDULER = "kube-scheduler"
 """Field manager of allocations."""
 
 

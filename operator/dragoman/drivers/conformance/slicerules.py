@@ -7,23 +7,23 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.values.quantityparser import parse_quantity
 from dragoman.words.dns import SUBDOMAIN
 
 Json = Mapping[str, Any]
-STANDARD: Final = {
+STANDARD = {
     "pcieRoot": "string",
     "pciBusID": "string",
     "numaNode": "int",
 }
 """Attributes of `resource.kubernetes.io`, with their types."""
-STANDARD_DOMAIN: Final = "resource.kubernetes.io"
-PCI: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-EFFECTS: Final = ("None", "NoSchedule", "NoExecute")
-MAX_NAME: Final = 63
-SKEW: Final = timedelta(minutes=5)
+STANDARD_DOMAIN = "resource.kubernetes.io"
+PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+EFFECTS = ("None", "NoSchedule", "NoExecute")
+MAX_NAME = 63
+SKEW = timedelta(minutes=5)
 
 
 def newest(slices: Sequence[Json]) -> list[Json]:

@@ -11,12 +11,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Final
 
 from dragoman.drivers.throwaway.process import ThrowawayProcess, free_ports
 
-STOP_SECONDS: Final = 10.0
-FORBIDDEN: Final = ("/var/lib/kubelet", "/etc/cdi", "/var/run/cdi", "/run/cdi")
+STOP_SECONDS = 10.0
+FORBIDDEN = ("/var/lib/kubelet", "/etc/cdi", "/var/run/cdi", "/run/cdi")
 """Folders of this machine's own kubelet and container runtime."""
 
 

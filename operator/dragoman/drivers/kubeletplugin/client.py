@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import grpc
 
@@ -17,9 +17,9 @@ from dragoman.drivers.kubeletplugin.messages import (
     Prepared,
 )
 
-TIMEOUT: Final = 45.0
+TIMEOUT = 45.0
 """Seconds for a call to a DRA service (`defaultClientCallTimeout` in pkg/kubelet/cm/dra/plugin)."""
-INFO_TIMEOUT: Final = 1.0
+INFO_TIMEOUT = 1.0
 """Seconds for GetInfo, after which the kubelet fails the registration (kubernetes#127457)."""
 
 

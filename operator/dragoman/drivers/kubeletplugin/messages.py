@@ -2,21 +2,20 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from dragoman.drivers.kubeletplugin import wire
 
-REGISTRATION: Final = "pluginregistration.Registration"
-DRA: Final = "k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin"
-DRA_V1BETA1: Final = "k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin"
-HEALTH_V1: Final = "v1.DRAResourceHealth"
-HEALTH: Final = "v1alpha1.DRAResourceHealth"
+REGISTRATION = "pluginregistration.Registration"
+DRA = "k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin"
+DRA_V1BETA1 = "k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin"
+HEALTH_V1 = "v1.DRAResourceHealth"
+HEALTH = "v1alpha1.DRAResourceHealth"
 """Health in both versions: equal on the wire, and registered by the name of the service itself."""
 PREPARE, UNPREPARE, WATCH = "NodePrepareResources", "NodeUnprepareResources", "NodeWatchResources"
 GET_INFO, NOTIFY = "GetInfo", "NotifyRegistrationStatus"
-PLUGIN_TYPE: Final = "DRAPlugin"
+PLUGIN_TYPE = "DRAPlugin"
 V1, V1BETA1 = "v1.DRAPlugin", "v1beta1.DRAPlugin"
-SERVICES: Final = {V1: DRA, V1BETA1: DRA_V1BETA1, HEALTH_V1: HEALTH_V1, HEALTH: HEALTH}
+SERVICES = {V1: DRA, V1BETA1: DRA_V1BETA1, HEALTH_V1: HEALTH_V1, HEALTH: HEALTH}
 """Names in `supported_versions`, with the service that each promises."""
 UNKNOWN, HEALTHY, UNHEALTHY = 0, 1, 2
 

@@ -3,17 +3,17 @@
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-CDI_VERSION: Final = "0.5.0"
+CDI_VERSION = "0.5.0"
 """The least that its fields need (`hostPath` of device nodes): older runtimes read it too."""
-INSIDE: Final = "/var/run/devices"
+INSIDE = "/var/run/devices"
 """Folder in which a container finds one file for each of its devices."""
-NODES: Final = "/dev/devices"
+NODES = "/dev/devices"
 """Folder in which a container finds its device nodes."""
-CLAIM: Final = "dragoman.dev/claim"
+CLAIM = "dragoman.dev/claim"
 """Annotation of a document: namespace, name and UID of the claim."""
-SECRET: Final = ("secret", "token", "password")
+SECRET = ("secret", "token", "password")
 """Fields of parameters whose values containers and the folder's readers do not see."""
 
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dragoman.drivers.kubeletplugin.messages import ClaimReference, PreparedDevice
 from dragoman.drivers.pretend.preparation import Preparation
 
-VERSION: Final = 1
-ADDED: Final = ("consumed", "podClaim")
+VERSION = 1
+ADDED = ("consumed", "podClaim")
 """Fields that the first release neither wrote nor read. They have defaults, and a release that does
 not know them ignores them: then an upgrade and a downgrade keep what is prepared."""
 Prepared = dict[str, Preparation]

@@ -1,7 +1,7 @@
 """Opaque parameters against the catalog's schema of the driver that is pretended."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.driverconfigs import catalog
 from dragoman.driverconfigs.compile.registry import Registry
@@ -9,7 +9,7 @@ from dragoman.driverconfigs.review.crd import compile_crd, validate_object
 from dragoman.driverconfigs.review.validation import validate_configs
 from dragoman.drivers.pretend.preparation import Validate
 
-KIND: Final = "DriverConfigSchema"
+KIND = "DriverConfigSchema"
 
 
 class SchemaError(ValueError):

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from urllib3.exceptions import HTTPError
 
@@ -42,7 +42,7 @@ from dragoman.drivers.pretend.shapes import Device
 from dragoman.drivers.pretend.slices import Manifest, PretendPool, manifests
 from dragoman.drivers.throwaway.api import Api, ApiError
 
-RULES: Final = (
+RULES = (
     {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get", "list"]},
     {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims/status"], "verbs": ["update"]},
     {
@@ -61,13 +61,13 @@ RULES: Final = (
 
 A chart names the driver in `resourceNames` of `resourceclaims/driver`.
 """
-GRACE: Final = 5.0
+GRACE = 5.0
 """Seconds for calls in flight when the driver stops: less than a pod gets after that."""
-CLAIM_SECONDS: Final = 15.0
+CLAIM_SECONDS = 15.0
 """For a claim to be read: well below the kubelet's 45 s for the whole call."""
-HEALTH_SECONDS: Final = 10.0
+HEALTH_SECONDS = 10.0
 """Between two health reports without a change: the kubelet's time-out for one is 30 s."""
-SUN_PATH: Final = 107
+SUN_PATH = 107
 """Bytes of the path of a unix socket on Linux."""
 log = logging.getLogger("dragoman.drivers.pretend")
 Devices = int | Sequence[str | Device]

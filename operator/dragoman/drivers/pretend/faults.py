@@ -6,11 +6,10 @@ folder below `plugins`. The conformance kit has one fault for each of its checks
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from dragoman.words.spelling import closest
 
-CONDITIONS: Final = {
+CONDITIONS = {
     "slow": "each preparation takes VALUE seconds longer",
     "failing": "each preparation fails with VALUE",
     "clinging": "each unprepare fails with VALUE",
@@ -22,7 +21,7 @@ CONDITIONS: Final = {
 """States that a real driver may be in."""
 
 # Each of these is meant to break the check of that id; docs/checks.md shows which checks have one.
-MUTANTS: Final = {
+MUTANTS = {
     "hidden-socket": "R1: the registration socket's name starts with a dot",
     "other-name": "R2: GetInfo answers another name than the slices have",
     "slow-info": "R2: GetInfo takes 3 s",

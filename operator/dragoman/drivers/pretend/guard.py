@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dragoman.drivers.pretend.shapes import MARK
 
-PREFIX: Final = "pretend."
-MAX_NAME: Final = 63
+PREFIX = "pretend."
+MAX_NAME = 63
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,12 @@
 import logging
 import threading
 from collections.abc import Callable
-from typing import Final
 
 from urllib3.exceptions import HTTPError
 
 from dragoman.drivers.throwaway.api import ApiError
 
-INTERVAL: Final = 0.5
+INTERVAL = 0.5
 """Seconds between two steps."""
 log = logging.getLogger("dragoman.drivers.pretend")
 

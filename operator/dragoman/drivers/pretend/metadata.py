@@ -7,16 +7,16 @@ files are kept by claim UID: a new claim of the same name gets files of its own.
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dragoman.drivers.pretend.preparation import Preparation
 
-FOLDER: Final = "dra-device-metadata"
+FOLDER = "dra-device-metadata"
 """Below the driver's folder."""
-INSIDE: Final = "/var/run/kubernetes.io/dra-device-attributes"
+INSIDE = "/var/run/kubernetes.io/dra-device-attributes"
 """Folder in which a container finds the files."""
-API_VERSION: Final = "metadata.resource.k8s.io/v1alpha1"
-KIND: Final = "DeviceMetadata"
+API_VERSION = "metadata.resource.k8s.io/v1alpha1"
+KIND = "DeviceMetadata"
 
 
 def requests(ready: Preparation) -> list[str]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dragoman.drivers.kubeletplugin import messages, server
 from dragoman.drivers.kubeletplugin.messages import (
@@ -25,17 +25,17 @@ from dragoman.drivers.pretend.publishermutants import MutantPublisher
 from dragoman.drivers.pretend.slices import Manifest, PretendPool
 from dragoman.drivers.throwaway.api import Api, ApiError
 
-ASKED: Final = {
+ASKED = {
     "reads-secrets": "/api/v1/secrets",
     "forbidden": "/apis/apps/v1/deployments",
     "old-api": "/apis/resource.k8s.io/v1beta1/resourceslices",
 }
 """What is asked of the API server at the start."""
-NOBODY: Final = 65534
-LONG: Final = "-of-a-driver-with-a-long-name"
-LATE: Final = 0.5
+NOBODY = 65534
+LONG = "-of-a-driver-with-a-long-name"
+LATE = 0.5
 """Seconds that a document comes after the answer."""
-CROSSING: Final = 0.1
+CROSSING = 0.1
 """Seconds between an unprepare and a prepare that cross each other."""
 
 

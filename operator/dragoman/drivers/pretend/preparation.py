@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.values.quantityparser import parse_quantity
 from dragoman.drivers.kubeletplugin.messages import ClaimReference, PreparedDevice
@@ -13,7 +13,7 @@ Result = Mapping[str, Any]
 """One of `status.allocation.devices.results`."""
 Validate = Callable[[Any], str]
 """Returns what is wrong with opaque parameters; the empty text for none."""
-POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
+POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Any
 
 from urllib3.exceptions import HTTPError
 
@@ -12,9 +12,9 @@ from dragoman.drivers.pretend.loop import RetryLoop
 from dragoman.drivers.pretend.slices import Manifest, PretendPool, manifests, owner_of
 from dragoman.drivers.throwaway.api import Api, ApiError
 
-CONNECTIONS: Final = 8
-RESOURCE: Final = "resourceslices"
-RETRIED: Final = (ApiError, HTTPError, KeyError)
+CONNECTIONS = 8
+RESOURCE = "resourceslices"
+RETRIED = (ApiError, HTTPError, KeyError)
 """Without API server, or without the Node (KeyError)."""
 log = logging.getLogger("dragoman.drivers.pretend")
 

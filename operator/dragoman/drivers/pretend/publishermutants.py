@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dragoman.drivers.pretend.faults import Faults
 from dragoman.drivers.pretend.publisher import RESOURCE, Publisher, same
 from dragoman.drivers.pretend.slices import Manifest, PretendPool
 from dragoman.drivers.throwaway.api import ApiError
 
-REWRITES: Final = 25
+REWRITES = 25
 """Writes of each slice at the exit."""
 
 

@@ -4,16 +4,16 @@ import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.words.spelling import closest
 
 Device = Mapping[str, Any]
-MARK: Final = "dragoman.dev/pretend"
+MARK = "dragoman.dev/pretend"
 """The attribute that every pretended device has."""
-MAX_DEVICES: Final = 10_000
-_SHAPE: Final = re.compile(r"(?P<driver>[a-z0-9.-]+):(?P<count>\d+)x(?P<model>[\w.-]+)")
-_NAMESPACE: Final = uuid.UUID("8d1c1c6e-6a5b-4a37-9a52-0a9b0d6a7a10")
+MAX_DEVICES = 10_000
+_SHAPE = re.compile(r"(?P<driver>[a-z0-9.-]+):(?P<count>\d+)x(?P<model>[\w.-]+)")
+_NAMESPACE = uuid.UUID("8d1c1c6e-6a5b-4a37-9a52-0a9b0d6a7a10")
 
 
 class ShapeError(ValueError):
@@ -64,7 +64,7 @@ def _nvidia(product: str, memory: str, architecture: str, partitions: int = 0) -
     return _Model("gpu", attributes, {"memory": memory}, partitions)
 
 
-_MODELS: Final[Mapping[str, Mapping[str, _Model]]] = {
+_MODELS: Mapping[str, Mapping[str, _Model]] = {
     "gpu.nvidia.com": {
         "H100": _nvidia("H100 80GB HBM3", "81559Mi", "Hopper"),
         "H100-MIG": _nvidia("H100 80GB HBM3", "81559Mi", "Hopper", partitions=7),

@@ -4,12 +4,12 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.drivers.pretend.preparation import Preparation
 from dragoman.drivers.pretend.slices import Manifest
 
-SHARE: Final = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+SHARE = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 Change = Callable[[list[Manifest], float], list[Manifest]]
 
 
@@ -142,7 +142,7 @@ def _mixed_types(found: list[Manifest], _: float) -> list[Manifest]:
     return found
 
 
-SLICES: Final[Mapping[str, Change]] = {
+SLICES: Mapping[str, Change] = {
     "wrong-count": _wrong_count,
     "falling": _falling,
     "twice": _twice,

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.drivers.pretend.shapes import Device, marked
 
-MAX_DEVICES: Final = 128
-MAX_TAINTED: Final = 64
+MAX_DEVICES = 128
+MAX_TAINTED = 64
 """Devices of a slice where one has taints or consumes counters."""
-MAX_COUNTER_SETS: Final = 8
-MAX_STRING: Final = 64
+MAX_COUNTER_SETS = 8
+MAX_STRING = 64
 """Bytes of an attribute's text."""
-API_VERSION: Final = "resource.k8s.io/v1"
+API_VERSION = "resource.k8s.io/v1"
 Manifest = dict[str, Any]
 
 

@@ -8,16 +8,16 @@ slices of every other one.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.versions import GROUP
 
-VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
-NAME: Final = "dragoman-driver-rights"
+VERSIONS = ("v1", "v1beta2", "v1beta1")
+NAME = "dragoman-driver-rights"
 """Of the slice that is never stored."""
-_EXTRA: Final = "authentication.kubernetes.io"
-_METHODS: Final = {"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
-DRY_RUN: Final = {"dryRun": "All"}
+_EXTRA = "authentication.kubernetes.io"
+_METHODS = {"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+DRY_RUN = {"dryRun": "All"}
 """Query of every request."""
 
 
@@ -156,7 +156,7 @@ class Permission:
         }
 
 
-TOO_WIDE: Final = (
+TOO_WIDE = (
     Permission("*", "*", "*"),
     Permission("get", "", "secrets"),
     Permission("create", "", "pods"),

@@ -1,7 +1,5 @@
 """Try what a driver's account may write. Every write is a dry run."""
 
-from typing import Final
-
 from dragoman.drivers.rights.dryruns import (
     DRY_RUN,
     TOO_WIDE,
@@ -19,7 +17,7 @@ from dragoman.kube.client import MERGE_PATCH, Client
 from dragoman.kube.errors import ApiError
 from dragoman.versions import GROUP
 
-_JSON: Final = "application/json"
+_JSON = "application/json"
 
 
 class NoDryRunError(Exception):

@@ -8,14 +8,14 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import NoReturn
 
 from dragoman.drivers.throwaway import downloads, official
 from dragoman.drivers.throwaway.downloads import DownloadError
 
-KUBERNETES: Final = "v1.36.3"
+KUBERNETES = "v1.36.3"
 """The release that is fetched unless the user names another."""
-NAMES: Final = ("etcd", "kube-apiserver")
+NAMES = ("etcd", "kube-apiserver")
 Say = Callable[[str], None]
 
 

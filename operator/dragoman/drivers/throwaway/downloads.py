@@ -17,20 +17,20 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-PINS: Final = Path(__file__).with_name("releases.json")
-ALLOWED: Final = "DRAGOMAN_DOWNLOADS"
+PINS = Path(__file__).with_name("releases.json")
+ALLOWED = "DRAGOMAN_DOWNLOADS"
 """Environment variable: `off` allows no download, `pinned` only those whose digest is pinned."""
-MIRROR: Final = "DRAGOMAN_MIRROR"
+MIRROR = "DRAGOMAN_MIRROR"
 """Environment variable: an address below which the release servers are mirrored, by host."""
-REACH_SECONDS: Final = 3.0
+REACH_SECONDS = 3.0
 """After which an address that does not answer is passed over."""
-READ_SECONDS: Final = 30.0
+READ_SECONDS = 30.0
 """After which a transfer without a byte has failed."""
-ATTEMPTS: Final = 3
-_CHUNK: Final = 1 << 20
-_ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+ATTEMPTS = 3
+_CHUNK = 1 << 20
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 
 Progress = Callable[[int, int], None]

@@ -13,23 +13,20 @@ import subprocess
 import tempfile
 import urllib.request
 from pathlib import Path
-from typing import Final
 from urllib.parse import quote
 
 from dragoman.drivers.throwaway import downloads
 from dragoman.drivers.throwaway.downloads import DownloadError, Pin, Progress, replace_text
 
-KUBERNETES: Final = "https://dl.k8s.io/release"
-ETCD: Final = "https://github.com/etcd-io/etcd/releases/download"
-ETCD_VERSION: Final = "v3.6.8"
+KUBERNETES = "https://dl.k8s.io/release"
+ETCD = "https://github.com/etcd-io/etcd/releases/download"
+ETCD_VERSION = "v3.6.8"
 """The release of etcd that goes with all versions of Kubernetes here."""
-BINARIES: Final = (
-    *("kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl", "kubelet"),
-)
-SIGNER: Final = "krel-staging@k8s-releng-prod.iam.gserviceaccount.com"
-ISSUER: Final = "https://accounts.google.com"
+BINARIES = (*("kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl", "kubelet"),)
+SIGNER = "krel-staging@k8s-releng-prod.iam.gserviceaccount.com"
+ISSUER = "https://accounts.google.com"
 """Who signs the binaries of Kubernetes, as its documentation says."""
-_DIGEST_BYTES: Final = 1 << 20
+_DIGEST_BYTES = 1 << 20
 
 
 def read(url: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import urllib3
 import yaml
@@ -20,11 +20,11 @@ from dragoman.drivers.throwaway.api import Api, ApiError
 from dragoman.drivers.throwaway.certificates import Authority, signing_keys, write
 from dragoman.drivers.throwaway.process import LOOPBACK, ThrowawayProcess, free_ports
 
-START_SECONDS: Final = 120.0
-MARK: Final = "dragoman-throwaway"
+START_SECONDS = 120.0
+MARK = "dragoman-throwaway"
 """Name of the ConfigMap in kube-system by which such an API server is known."""
-ADMIN: Final = "dragoman-admin"
-_QUIET: Final = 0.1
+ADMIN = "dragoman-admin"
+_QUIET = 0.1
 
 
 class PlaneError(Exception):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from dragoman.inventory.facts.world import (
     Container,
@@ -110,7 +110,7 @@ def node_fact(document: Document) -> NodeFact:
     return NodeFact(parse_node(document), Room.parse(document), document)
 
 
-_QUOTA_SUFFIX: Final = ".deviceclass.resource.k8s.io/devices"
+_QUOTA_SUFFIX = ".deviceclass.resource.k8s.io/devices"
 
 
 def _quota(document: Document) -> Quota:

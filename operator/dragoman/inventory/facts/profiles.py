@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
 
 from dragoman.allocation.features import Profile, profile
 from dragoman.inventory.facts.world import World
 from dragoman.versions import DEFAULT, name
 
-_GATE: Final = "DRADeviceTaintRules"
+_GATE = "DRADeviceTaintRules"
 
 
 def server_profile(

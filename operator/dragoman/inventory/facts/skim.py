@@ -6,18 +6,17 @@ objects of a slice with 64 devices, which costs three times as much as a search 
 
 import re
 from collections.abc import Callable
-from typing import Final
 
 from dragoman.inventory.facts.stored import StoredSlice
 
-_HEAD: Final = re.compile(
+_HEAD = re.compile(
     rb'\{"type":"MODIFIED","object":\{"kind":"ResourceSlice","apiVersion":"[^"]+",'
     rb'"metadata":\{"name":"([^"\\]+)",(?:"generateName":"[^"\\]*",)?"uid":"([^"\\]+)"'
 )
 """The API server writes fields in the order of their Go structs; a quotation mark inside of a
 string is escaped, so that no value can look like a field."""
-_NAME: Final = re.compile(rb'\{"name":"([^"]+)"')
-_COUNTER_SET: Final = re.compile(rb'\{"name":"[^"]+","counters":')
+_NAME = re.compile(rb'\{"name":"([^"]+)"')
+_COUNTER_SET = re.compile(rb'\{"name":"[^"]+","counters":')
 """How an entry of `sharedCounters` begins; these follow the devices."""
 
 

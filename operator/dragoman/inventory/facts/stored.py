@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from sys import intern
 from types import MappingProxyType
-from typing import Final
 
 from dragoman.inventory.snapshots.documents import Document, reduced
 from dragoman.model.conditions import Condition, parse_conditions
@@ -16,10 +15,10 @@ from dragoman.model.metadata import Metadata
 from dragoman.model.slice import Slice, parse_slice
 from dragoman.model.taints import DeviceTaintRule, Taint, parse_taint, parse_taint_rule
 
-UNTAINTED: Final[Mapping[str, tuple[Taint, ...]]] = MappingProxyType({})
-PROGRESS: Final = "EvictionInProgress"
+UNTAINTED: Mapping[str, tuple[Taint, ...]] = MappingProxyType({})
+PROGRESS = "EvictionInProgress"
 """The condition of a DeviceTaintRule that eviction controllers write."""
-STOCK_MANAGER: Final = "device-taint-eviction-controller"
+STOCK_MANAGER = "device-taint-eviction-controller"
 """Field manager of the eviction controller in kube-controller-manager."""
 
 

@@ -6,7 +6,7 @@ The numbers are those of `kubectl dra top`: both count one inventory.
 import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation.features import Profile
 from dragoman.inventory.facts.stored import StoredSlice
@@ -18,8 +18,8 @@ from dragoman.model.claim import Claim
 from dragoman.model.deviceid import PoolID
 from dragoman.model.taints import DeviceTaintRule
 
-MOST_HOLDERS: Final = 128
-LONGEST_STATE: Final = 256
+MOST_HOLDERS = 128
+LONGEST_STATE = 256
 
 
 def report_name(pool: PoolID) -> str:

@@ -7,7 +7,6 @@ that the allocator finds invalid says so, and only shareable devices count in th
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from dragoman.allocation.features import profile
 from dragoman.inventory.pools.pools import InventoryPool, invalid_reason, pools
@@ -18,11 +17,11 @@ from dragoman.model.deviceid import PoolID
 from dragoman.model.slice import Slice
 from dragoman.model.taints import DeviceTaintRule
 
-LONGEST_ERROR: Final = 256
+LONGEST_ERROR = 256
 """Bytes of `validationError`."""
-INCOMPLETE: Final = "PoolIncomplete:"
-EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
-_PROFILE: Final = profile("1.37")
+INCOMPLETE = "PoolIncomplete:"
+EFFECTS = frozenset({"NoSchedule", "NoExecute"})
+_PROFILE = profile("1.37")
 
 
 @dataclass(frozen=True, slots=True)

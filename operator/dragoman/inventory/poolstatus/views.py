@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.values.quantity import Quantity
 from dragoman.cel.values.quantityparser import parse_quantity
@@ -12,7 +12,7 @@ from dragoman.inventory.pools.pools import InventoryPool
 from dragoman.model.allocated import AllocatedDevice
 from dragoman.model.device import Content
 
-MOST_ITEMS: Final = 32
+MOST_ITEMS = 32
 """Items of `partitionSummary` and of `capacity`."""
 Json = dict[str, Any]
 Used = Mapping[str, Sequence[AllocatedDevice]]

@@ -5,7 +5,7 @@ free labels never reach it. Node labels stay only where a selector can name them
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.inventory.snapshots.versions import upgraded
 from dragoman.model.taints import RESERVATION
@@ -14,29 +14,29 @@ Document = Mapping[str, Any]
 Tree = bool | Mapping[str, Any] | list[Any]
 """True keeps a value, a mapping keeps these keys of an object, a list its tree for each item."""
 
-POD_CLAIM_ANNOTATION: Final = "resource.kubernetes.io/pod-claim-name"
-EXTENDED_RESOURCE_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
-LEFT_CONSUMERS_ANNOTATION: Final = "dragoman.dev/left-consumers"
-REASON: Final = "dragoman.dev/reason"
-AUTHOR: Final = "dragoman.dev/author"
-DEVICE: Final = "dragoman.dev/device"
-OVERLAPPED: Final = "dragoman.dev/overlapped"
-MAINTENANCE: Final = "dragoman.dev/maintenance"
-PREEMPTIBLE: Final = "dragoman.dev/preemptible"
-PREEMPTION: Final = RESERVATION
+POD_CLAIM_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
+EXTENDED_RESOURCE_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
+LEFT_CONSUMERS_ANNOTATION = "dragoman.dev/left-consumers"
+REASON = "dragoman.dev/reason"
+AUTHOR = "dragoman.dev/author"
+DEVICE = "dragoman.dev/device"
+OVERLAPPED = "dragoman.dev/overlapped"
+MAINTENANCE = "dragoman.dev/maintenance"
+PREEMPTIBLE = "dragoman.dev/preemptible"
+PREEMPTION = RESERVATION
 """Taint and label of rules that reserve devices; the value is the UID of the pod."""
-MIRROR: Final = "kubernetes.io/config.mirror"
+MIRROR = "kubernetes.io/config.mirror"
 """Of a pod that the kubelet read from a file of its node."""
-REGISTRATION: Final = "plugins_registry"
+REGISTRATION = "plugins_registry"
 """The folder of the kubelet in which every kubelet plugin registers itself (KEP-4381)."""
-KUEUE: Final = (
+KUEUE = (
     *("kueue.x-k8s.io/managed", "kueue.x-k8s.io/podset"),
     *("kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/pod-group-name"),
 )
 """Labels of pods whose place Kueue decides: plain pods, and those of Jobs that it admits."""
-GANGS: Final = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
+GANGS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
 """Labels by which pods name their gang to the scheduler plugin Coscheduling."""
-WELL_KNOWN_LABELS: Final = frozenset(
+WELL_KNOWN_LABELS = frozenset(
     {
         "kubernetes.io/arch",
         "kubernetes.io/hostname",
@@ -48,7 +48,7 @@ WELL_KNOWN_LABELS: Final = frozenset(
 )
 """Labels of nodes that every snapshot keeps."""
 
-_METADATA: Final[Mapping[str, Tree]] = {
+_METADATA: Mapping[str, Tree] = {
     "name": True,
     "namespace": True,
     "uid": True,
@@ -71,31 +71,29 @@ _METADATA: Final[Mapping[str, Tree]] = {
     },
     "labels": {MAINTENANCE: True, PREEMPTION: True},
 }
-_CONDITIONS: Final[Tree] = [
-    {"type": True, "status": True, "reason": True, "lastTransitionTime": True}
-]
-_POD_METADATA: Final[Mapping[str, Tree]] = {
+_CONDITIONS: Tree = [{"type": True, "status": True, "reason": True, "lastTransitionTime": True}]
+_POD_METADATA: Mapping[str, Tree] = {
     **_METADATA,
     "annotations": {PREEMPTIBLE: True, MIRROR: True},
     # PodDisruptionBudgets select by them; `dump` keeps those that one does.
     "labels": True,
 }
-_CONTAINER: Final[Mapping[str, Tree]] = {
+_CONTAINER: Mapping[str, Tree] = {
     "name": True,
     "restartPolicy": True,
     "resources": True,
     "ports": [{"hostPort": True}],
 }
-_CONTAINER_STATUS: Final[Mapping[str, Tree]] = {
+_CONTAINER_STATUS: Mapping[str, Tree] = {
     "name": True,
     "allocatedResourcesStatus": True,
     "state": {"waiting": {"reason": True}},
 }
-_CONFIG: Final[Tree] = [{"requests": True, "source": True, "opaque": {"driver": True}}]
-_CLAIM_SPEC: Final[Tree] = {
+_CONFIG: Tree = [{"requests": True, "source": True, "opaque": {"driver": True}}]
+_CLAIM_SPEC: Tree = {
     "devices": {"requests": True, "constraints": True, "config": _CONFIG},
 }
-_POD_SPEC: Final[Mapping[str, Tree]] = {
+_POD_SPEC: Mapping[str, Tree] = {
     "nodeName": True,
     "schedulerName": True,
     "schedulingGates": True,
@@ -122,7 +120,7 @@ _POD_SPEC: Final[Mapping[str, Tree]] = {
         {"hostPath": {"path": True}, "persistentVolumeClaim": {}, "ephemeral": {}, "csi": {}}
     ],
 }
-_POD_STATUS: Final[Mapping[str, Tree]] = {
+_POD_STATUS: Mapping[str, Tree] = {
     "phase": True,
     "nominatedNodeName": True,
     "startTime": True,
@@ -140,7 +138,7 @@ _POD_STATUS: Final[Mapping[str, Tree]] = {
         }
     ],
 }
-KEPT: Final[Mapping[str, Tree]] = {
+KEPT: Mapping[str, Tree] = {
     "nodes": {
         "metadata": {**_METADATA, "labels": True},
         "spec": {"unschedulable": True, "taints": True},
@@ -209,14 +207,14 @@ KEPT: Final[Mapping[str, Tree]] = {
     },
 }
 """What is kept of each resource, by its plural; these are all resources that a snapshot has."""
-_PLUGIN: Final[Tree] = {
+_PLUGIN: Tree = {
     "metadata": _POD_METADATA,
     "spec": {**_POD_SPEC, "containers": [{**_CONTAINER, "image": True}]},
     "status": {**_POD_STATUS, "containerStatuses": [{**_CONTAINER_STATUS, "imageID": True}]},
 }
 """Of a kubelet plugin: its image says which version of a driver runs."""
 
-KINDS: Final = {
+KINDS = {
     "Node": "nodes",
     "Pod": "pods",
     "ResourceClaim": "resourceclaims",
@@ -232,9 +230,9 @@ KINDS: Final = {
 }
 """Plural by kind."""
 
-PLANNING: Final = frozenset({"namespaces", "poddisruptionbudgets"})
+PLANNING = frozenset({"namespaces", "poddisruptionbudgets"})
 """What only plans of preemption need."""
-OPTIONAL: Final = PLANNING | {"driverconfigschemas", "validatingwebhookconfigurations"}
+OPTIONAL = PLANNING | {"driverconfigschemas", "validatingwebhookconfigurations"}
 """What few users may list, and only findings or plans need: a refusal leaves others complete."""
 
 

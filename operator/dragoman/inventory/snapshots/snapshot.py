@@ -6,7 +6,7 @@ newer dragoman added are kept out of the way: unknown kinds are ignored.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -19,18 +19,18 @@ from dragoman.inventory.snapshots.documents import (
     with_labels,
 )
 
-API_VERSION: Final = "cli.dragoman.dev/v1alpha1"
-KIND: Final = "Snapshot"
-MAX_LINE: Final = 4 * 1024 * 1024
+API_VERSION = "cli.dragoman.dev/v1alpha1"
+KIND = "Snapshot"
+MAX_LINE = 4 * 1024 * 1024
 """Bytes of one line; the API server takes objects of at most 3 MiB."""
-MAX_SIZE: Final = 1024 * 1024 * 1024
+MAX_SIZE = 1024 * 1024 * 1024
 """Bytes of one file."""
-MAX_OBJECTS: Final = 1_000_000
+MAX_OBJECTS = 1_000_000
 """Objects of one file."""
-FORMAT: Final = 2
+FORMAT = 2
 """Of the files that are written. 2: what plans of preemption need."""
-_GZIP: Final = b"\x1f\x8b"
-_VERSIONS: Final = {
+_GZIP = b"\x1f\x8b"
+_VERSIONS = {
     "Namespace": "v1",
     "Node": "v1",
     "Pod": "v1",

@@ -1,7 +1,7 @@
 """Objects of older versions of resource.k8s.io in the shape of v1."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.model.fields import Document
 
@@ -55,7 +55,7 @@ def _request(request: Any) -> Any:
     return {"name": request.get("name"), "exactly": own}
 
 
-UPGRADES: Final[Mapping[str, Callable[[Document], Document]]] = {
+UPGRADES: Mapping[str, Callable[[Document], Document]] = {
     "resourceslices": _slice,
     "resourceclaims": _claim,
     "resourceclaimtemplates": _template,

@@ -9,23 +9,23 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
 from dragoman.kube.credentials.forms import wrong_form
 from dragoman.words.spelling import closest
 
-_LISTS: Final = {"contexts": "context", "clusters": "cluster", "users": "user"}
+_LISTS = {"contexts": "context", "clusters": "cluster", "users": "user"}
 """Named entries of a kubeconfig, each with the field that has the content."""
-_PATHS: Final = {
+_PATHS = {
     "clusters": ("certificate-authority",),
     "users": ("client-certificate", "client-key", "tokenFile"),
 }
 """Fields with paths, which start at the folder of their file."""
-HOME: Final = Path("~/.kube/config")
+HOME = Path("~/.kube/config")
 """The kubeconfig where none is named."""
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class ConnectionSettingsError(Exception):

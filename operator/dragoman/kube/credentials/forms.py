@@ -1,15 +1,15 @@
 """The forms of a kubeconfig's fields, so that one with another form is named before it is used."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
-_STRINGS: Final = (
+_STRINGS = (
     *("cluster", "user", "namespace"),
     *("server", "tls-server-name", "proxy-url", "certificate-authority"),
     *("certificate-authority-data", "client-certificate", "client-certificate-data"),
     *("client-key", "client-key-data", "token", "tokenFile", "username", "password"),
 )
-_EXEC_STRINGS: Final = ("apiVersion", "command", "installHint", "interactiveMode")
+_EXEC_STRINGS = ("apiVersion", "command", "installHint", "interactiveMode")
 
 
 def wrong_form(section: Mapping[str, Any], place: str) -> tuple[str, str] | None:

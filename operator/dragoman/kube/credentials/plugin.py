@@ -11,12 +11,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
-_GROUP: Final = "client.authentication.k8s.io"
-VERSIONS: Final = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
-_EXTENSION: Final = f"{_GROUP}/exec"
-_MODES: Final = ("Never", "IfAvailable", "Always")
+_GROUP = "client.authentication.k8s.io"
+VERSIONS = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
+_EXTENSION = f"{_GROUP}/exec"
+_MODES = ("Never", "IfAvailable", "Always")
 
 
 class PluginError(Exception):

@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.driverconfigs import fielderrors
 from dragoman.linting.findings.edits import Edit
 from dragoman.words import counted
 
-ERROR: Final = "error"
-WARNING: Final = "warning"
-OFF: Final = "off"
-SEVERITIES: Final = (ERROR, WARNING, OFF)
+ERROR = "error"
+WARNING = "warning"
+OFF = "off"
+SEVERITIES = (ERROR, WARNING, OFF)
 
 Steps = tuple[str | int, ...]
 

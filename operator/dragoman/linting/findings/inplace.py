@@ -7,7 +7,7 @@ fields move as the lines, or parts of lines, that hold them.
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
@@ -18,10 +18,10 @@ Steps = tuple[str | int, ...]
 Span = tuple[int, int, str]
 """Start and end in the text, and what replaces it."""
 
-_SAFE: Final = re.compile(r"[A-Za-z][A-Za-z0-9./-]*", re.ASCII)
-_BLANKS: Final = re.compile(r"[ \t]*")
-_TIGHT: Final = re.compile(r":\S")
-_ALIAS: Final = re.compile(r"[ \t]*:[ \t]+\*[^\s,\[\]{}]+")
+_SAFE = re.compile(r"[A-Za-z][A-Za-z0-9./-]*", re.ASCII)
+_BLANKS = re.compile(r"[ \t]*")
+_TIGHT = re.compile(r":\S")
+_ALIAS = re.compile(r"[ \t]*:[ \t]+\*[^\s,\[\]{}]+")
 
 
 class NotInPlaceError(Exception):

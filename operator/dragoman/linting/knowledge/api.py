@@ -11,22 +11,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dragoman.versions import NEWEST, OLDEST, Version
 from dragoman.versions import name as version_name
 
-_AGES: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3", "v1alpha2")
-_DEFINITIONS: Final = "#/definitions/"
-_TIME: Final = re.compile(
+_AGES = ("v1", "v1beta2", "v1beta1", "v1alpha3", "v1alpha2")
+_DEFINITIONS = "#/definitions/"
+_TIME = re.compile(
     r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?"
     r"([Zz]|[+-]\d\d:\d\d)",
     re.ASCII,
 )
-_QUANTITY: Final = re.compile(
+_QUANTITY = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?", re.ASCII
 )
-QUANTITY_WORDS: Final = (
+QUANTITY_WORDS = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
 """The API server's words; `1 GB` and `1GB` match them no more than its decoder."""
@@ -160,7 +160,7 @@ def is_quantity(value: Any) -> bool:
     return type(value) in (int, float)
 
 
-_TYPES: Final[dict[str, Any]] = {
+_TYPES: dict[str, Any] = {
     "string": lambda value: isinstance(value, str),
     "boolean": lambda value: isinstance(value, bool),
     "integer": _is_integer,
@@ -168,7 +168,7 @@ _TYPES: Final[dict[str, Any]] = {
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
 }
-_FORMATS: Final[dict[str, Any]] = {"quantity": is_quantity, "date-time": _is_time}
+_FORMATS: dict[str, Any] = {"quantity": is_quantity, "date-time": _is_time}
 
 
 def _validator(schema: Schema) -> Any:

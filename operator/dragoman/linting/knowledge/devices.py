@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dragoman.linting.manifests.manifestobjects import mapping, sequence, text
 
-ATTRIBUTES: Final = "attributes"
-CAPACITY: Final = "capacity"
-MAX_DEVICES: Final = 4096
+ATTRIBUTES = "attributes"
+CAPACITY = "capacity"
+MAX_DEVICES = 4096
 """Devices of given slices that selectors are evaluated on."""
 
-_COMMON: Final = "resource.kubernetes.io"
+_COMMON = "resource.kubernetes.io"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,18 @@ out, and the depth of nesting are bounded.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
 from dragoman.linting.manifests import jsontext, yamltext
 from dragoman.linting.manifests.yamltext import UnreadableError
 
-MAX_TEXT: Final = 16 * 1024 * 1024
+MAX_TEXT = 16 * 1024 * 1024
 """Characters of one text; kubectl and the API server refuse far smaller objects."""
 
-_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
-_STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[([^\]]*)\]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\]]*)\]")
 
 Steps = tuple[str | int, ...]
 

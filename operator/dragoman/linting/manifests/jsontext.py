@@ -3,13 +3,13 @@
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from dragoman.driverconfigs.unreadable import MAX_DOCUMENT_DEPTH, DuplicateKeys, OutOfRangeNumber
 from dragoman.linting.manifests.yamltext import MAX_VALUES, UnreadableError
 
-_SPACE: Final = re.compile(r"[ \t\r\n]*")
-_MOST_DIGITS: Final = 64
+_SPACE = re.compile(r"[ \t\r\n]*")
+_MOST_DIGITS = 64
 
 
 def read(text: str) -> Iterator[tuple[Any, str, int, int]]:

@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from dragoman.linting.manifests.documents import ManifestDocument
 
-GROUP: Final = "resource.k8s.io"
-_MAX_LIST: Final = 100_000
+GROUP = "resource.k8s.io"
+_MAX_LIST = 100_000
 
 Steps = tuple[str | int, ...]
 
-POD_SPECS: Final[Mapping[str, Steps]] = {
+POD_SPECS: Mapping[str, Steps] = {
     "Pod": ("spec",),
     "PodTemplate": ("template", "spec"),
     "ReplicationController": ("spec", "template", "spec"),
@@ -25,10 +25,10 @@ POD_SPECS: Final[Mapping[str, Steps]] = {
 }
 """Where each kind holds the spec of its pods."""
 
-_SCHEMAS: Final = ("CustomResourceDefinition", "ConfigMap", "Secret")
+_SCHEMAS = ("CustomResourceDefinition", "ConfigMap", "Secret")
 """Kinds that may hold the text or the schema of pods, but no pods."""
-_POD_GROUPS: Final = ("v1", "apps/v1", "batch/v1")
-_FLAT: Final = (
+_POD_GROUPS = ("v1", "apps/v1", "batch/v1")
+_FLAT = (
     "deviceClassName",
     "selectors",
     "allocationMode",
@@ -39,7 +39,7 @@ _FLAT: Final = (
 )
 """Fields of a request that stand beside its name in v1beta1 and below `exactly` later."""
 
-FLAT_FIELDS: Final = frozenset(_FLAT)
+FLAT_FIELDS = frozenset(_FLAT)
 
 
 def mapping(value: Any) -> dict[str, Any]:

@@ -8,35 +8,35 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
 from dragoman.driverconfigs.strictjson import InvalidJSONError
 from dragoman.driverconfigs.unreadable import MAX_DOCUMENT_DEPTH, DuplicateKeys
 
-MAX_VALUES: Final = 100_000
+MAX_VALUES = 100_000
 """Values of one document with aliases and merge keys written out: few bytes can be billions."""
 
-_PLAIN: Final = "tag:dragoman.dev,plain"
-_CORE: Final = "tag:yaml.org,2002:"
-_STRING: Final = f"{_CORE}str"
-_WORDS: Final[dict[str, bool | None]] = {
+_PLAIN = "tag:dragoman.dev,plain"
+_CORE = "tag:yaml.org,2002:"
+_STRING = f"{_CORE}str"
+_WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **{w: True for word in ("y", "yes", "true", "on") for w in (word, word.title(), word.upper())},
     **{
         w: False for word in ("n", "no", "false", "off") for w in (word, word.title(), word.upper())
     },
 }
-_NUMERIC: Final = frozenset("+-.0123456789")
-_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
-_INTEGER: Final = re.compile(
+_NUMERIC = frozenset("+-.0123456789")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
+_INTEGER = re.compile(
     r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([0-9]+))", re.ASCII
 )
-_BASES: Final = (16, 2, 8, 10)
-_SAFE_DEPTH: Final = 500
-_PREFIX: Final = re.compile(r"^[ ?:-]{64,}", re.MULTILINE)
-_BRACKET: Final = re.compile(r"[\[\]{}]")
+_BASES = (16, 2, 8, 10)
+_SAFE_DEPTH = 500
+_PREFIX = re.compile(r"^[ ?:-]{64,}", re.MULTILINE)
+_BRACKET = re.compile(r"[\[\]{}]")
 
 
 class UnreadableError(InvalidJSONError):

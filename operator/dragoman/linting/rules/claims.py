@@ -5,18 +5,18 @@ docs/check.md.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from dragoman.linting.findings.finding import ERROR, WARNING, Problem, Steps, render
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.manifestobjects import Object, mapping, reach, sequence, text
 
-TOLERATION: Final = "dra/toleration"
-ADMIN: Final = "dra/admin-access"
-TAINT: Final = "dra/taint-rule"
-ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
-PREVIEW: Final = "None"
-_OVERFLOW: Final = 9_223_372_036
+TOLERATION = "dra/toleration"
+ADMIN = "dra/admin-access"
+TAINT = "dra/taint-rule"
+ADMIN_LABEL = "resource.kubernetes.io/admin-access"
+PREVIEW = "None"
+_OVERFLOW = 9_223_372_036
 """Seconds whose nanoseconds fit into 64 bits; the stock controller's arithmetic overflows above."""
 
 

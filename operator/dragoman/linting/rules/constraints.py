@@ -1,7 +1,7 @@
 """Rules about constraints: attributes that exist, and devices that can share or differ in them."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from dragoman.linting.findings.finding import Problem, Steps, render
 from dragoman.linting.knowledge.context import Context
@@ -11,7 +11,7 @@ from dragoman.linting.selectors.remark import NEVER, UNKNOWN
 from dragoman.linting.selectors.scopes import scopes
 from dragoman.words.spelling import closest
 
-_UNIQUE: Final = ("uuid", "mac", "serial", "serialNumber")
+_UNIQUE = ("uuid", "mac", "serial", "serialNumber")
 """Attributes that identify one device among all others, in every driver that publishes them."""
 
 

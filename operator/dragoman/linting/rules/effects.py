@@ -6,7 +6,7 @@ Sources: pkg/apis/resource/types.go (AllocationResultsMaxSize), the scheduler's 
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from dragoman.linting.findings.finding import Problem, Steps, render
 from dragoman.linting.knowledge.context import Context
@@ -21,17 +21,15 @@ from dragoman.linting.manifests.manifestobjects import (
 from dragoman.linting.rules.pods import claim_kinds, pod_claims
 from dragoman.linting.selectors.scopes import scopes
 
-TOO_MANY: Final = "dra/too-many-devices"
-UNUSED: Final = "dra/claim-unused"
-NODE_NAME: Final = "dra/node-name"
-NO_GRACE: Final = "dra/no-grace"
-CONFIG_UNUSED: Final = "dra/config-unused"
-NO_EFFECT: Final = "dra/no-effect"
-MAX_RESULTS: Final = 32
+TOO_MANY = "dra/too-many-devices"
+UNUSED = "dra/claim-unused"
+NODE_NAME = "dra/node-name"
+NO_GRACE = "dra/no-grace"
+CONFIG_UNUSED = "dra/config-unused"
+NO_EFFECT = "dra/no-effect"
+MAX_RESULTS = 32
 """Devices that one claim can get."""
-_OF_NETWORK: Final = re.compile(
-    r"net|nic\b|nic-|rdma|roce|sriov|sr-iov|cni|dpdk|eth\d", re.IGNORECASE
-)
+_OF_NETWORK = re.compile(r"net|nic\b|nic-|rdma|roce|sriov|sr-iov|cni|dpdk|eth\d", re.IGNORECASE)
 """Devices that a driver puts into the pod's network namespace; no container needs to name them."""
 
 

@@ -1,23 +1,22 @@
 """What people meant: advice for mistakes that are often made, beside what is wrong."""
 
 import re
-from typing import Final
 
 from dragoman.linting.knowledge.api import Misfit
 from dragoman.linting.manifests.manifestobjects import Object
 
-_WRAPPED: Final = "a template wraps the spec of the claim: write spec.spec.devices"
-_UNWRAPPED: Final = (
+_WRAPPED = "a template wraps the spec of the claim: write spec.spec.devices"
+_UNWRAPPED = (
     "only a ResourceClaimTemplate has a spec in its spec: write spec.devices, or the other kind"
 )
-_STRINGS: Final = re.compile(r"""'[^'\n]*'|"[^"\n]*\"""")
-_ASSIGNED: Final = re.compile(r"(?<![=!<>])=(?![=~])")
-_WORD: Final = re.compile(r"\b(and|or|not|AND|OR|NOT)\b")
-_OPERATORS: Final = {"and": "&&", "or": "||", "not": "!"}
-_NO_DOMAIN: Final = re.compile(
+_STRINGS = re.compile(r"""'[^'\n]*'|"[^"\n]*\"""")
+_ASSIGNED = re.compile(r"(?<![=!<>])=(?![=~])")
+_WORD = re.compile(r"\b(and|or|not|AND|OR|NOT)\b")
+_OPERATORS = {"and": "&&", "or": "||", "not": "!"}
+_NO_DOMAIN = re.compile(
     r"device\s*\.\s*(attributes|capacity)\s*\[\s*(['\"])([A-Za-z_]\w*)\2\s*\](?!\s*[.\[])"
 )
-_QUANTITY: Final = re.compile(
+_QUANTITY = re.compile(
     r"(device\.capacity\[[^\]]*\]\.\w+)\s*(==|!=|<=|>=|<|>)\s*('[^']*'|\"[^\"]*\"|[0-9.]+)"
 )
 

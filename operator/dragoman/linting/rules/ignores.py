@@ -9,15 +9,14 @@ rules stand with commas between them. Without a reason nothing is ignored.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
 
 from dragoman.linting.findings.finding import Problem
 from dragoman.linting.manifests.manifestobjects import Object, mapping
 from dragoman.linting.rules.table import RULES
 
-NAME: Final = "dragoman.dev/ignore"
-_COMMENT: Final = re.compile(rf"(?:^|\s)#\s*{re.escape(NAME)}:?[ \t]*(.*)$", re.MULTILINE)
-_CONTENT: Final = re.compile(r"\s*((?:[a-z]+/[a-z-]+)(?:\s*,\s*[a-z]+/[a-z-]+)*)\s*:?\s*(.*)")
+NAME = "dragoman.dev/ignore"
+_COMMENT = re.compile(rf"(?:^|\s)#\s*{re.escape(NAME)}:?[ \t]*(.*)$", re.MULTILINE)
+_CONTENT = re.compile(r"\s*((?:[a-z]+/[a-z-]+)(?:\s*,\s*[a-z]+/[a-z-]+)*)\s*:?\s*(.*)")
 
 
 @dataclass(slots=True)

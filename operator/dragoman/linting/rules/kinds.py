@@ -5,7 +5,6 @@ custom resource and would pass every other rule.
 """
 
 from collections.abc import Iterator
-from typing import Final
 
 from dragoman.linting.findings.finding import ERROR, WARNING, Problem
 from dragoman.linting.knowledge.context import Context
@@ -13,8 +12,8 @@ from dragoman.linting.manifests.manifestobjects import GROUP, POD_SPECS, Object
 from dragoman.linting.rules.versions import REMOVED_KINDS
 from dragoman.words.spelling import closest
 
-UNKNOWN_KIND: Final = "dra/unknown-kind"
-_POD_KINDS: Final = {
+UNKNOWN_KIND = "dra/unknown-kind"
+_POD_KINDS = {
     **dict.fromkeys(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"), "apps/v1"),
     **dict.fromkeys(("Job", "CronJob"), "batch/v1"),
     **dict.fromkeys(("Pod", "PodTemplate", "ReplicationController"), "v1"),

@@ -1,7 +1,6 @@
 """The rules that look at one served object at a time, in the order of their findings."""
 
 from collections.abc import Callable, Iterator
-from typing import Final
 
 from dragoman.linting.findings.finding import Problem
 from dragoman.linting.knowledge.context import Context
@@ -20,7 +19,7 @@ from dragoman.linting.rules.selectors import check_selectors
 
 ObjectRule = Callable[[Object, Context], Iterator[Problem]]
 
-RULES_OF_OBJECTS: Final[tuple[ObjectRule, ...]] = (
+RULES_OF_OBJECTS: tuple[ObjectRule, ...] = (
     check_selectors,
     check_constraints,
     check_references,
@@ -36,7 +35,7 @@ RULES_OF_OBJECTS: Final[tuple[ObjectRule, ...]] = (
     check_slice_effects,
 )
 
-RULES_OF_POD_TEMPLATES: Final[tuple[ObjectRule, ...]] = (
+RULES_OF_POD_TEMPLATES: tuple[ObjectRule, ...] = (
     check_references,
     check_double,
     check_use,

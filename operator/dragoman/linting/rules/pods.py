@@ -1,7 +1,7 @@
 """Rules about pods, and what makes pods, together with the claims that they name."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from dragoman.linting.findings.finding import ERROR, WARNING, Problem, Steps, render
 from dragoman.linting.knowledge.context import Context
@@ -9,12 +9,12 @@ from dragoman.linting.manifests.manifestobjects import Object, PodSpec, mapping,
 from dragoman.linting.selectors.scopes import scopes
 from dragoman.words.spelling import closest
 
-MISSING: Final = "dra/reference-missing"
-SHARED: Final = "dra/shared-claim"
-DOUBLE: Final = "dra/double-request"
-MAX_CONSUMERS: Final = 256
-_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
-_KINDS: Final = {
+MISSING = "dra/reference-missing"
+SHARED = "dra/shared-claim"
+DOUBLE = "dra/double-request"
+MAX_CONSUMERS = 256
+_PREFIX = "deviceclass.resource.kubernetes.io/"
+_KINDS = {
     "resourceClaimName": "ResourceClaim",
     "resourceClaimTemplateName": "ResourceClaimTemplate",
 }

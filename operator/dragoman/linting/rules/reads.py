@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dragoman.linting.knowledge.devices import ATTRIBUTES, CAPACITY, KnownDevices, Sort, common
 from dragoman.linting.selectors.remark import MIXED, TYPE, UNGUARDED, UNKNOWN, Remark
@@ -16,9 +16,9 @@ if TYPE_CHECKING:  # it imports the CEL engine
     from dragoman.linting.selectors.implications import Implications
     from dragoman.linting.selectors.reads import Read
 
-_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_DEFAULTS: Final = {"string": '""', "int": "0", "bool": "false"}
-_COMPARISONS: Final = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_DEFAULTS = {"string": '""', "int": "0", "bool": "false"}
+_COMPARISONS = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
 
 
 def check_read(

@@ -4,7 +4,6 @@ Without `--kubernetes` a manifest is checked for the newest version, and may go 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from dragoman.linting.findings.finding import Problem, Steps, render
 from dragoman.linting.knowledge.api import Misfit, api_of
@@ -13,7 +12,7 @@ from dragoman.linting.manifests.manifestobjects import Object
 from dragoman.versions import DEFAULT, KNOWN, Version
 from dragoman.versions import name as version_name
 
-SINCE: Final = "dra/served-since"
+SINCE = "dra/served-since"
 
 
 def since(obj: Object, context: Context) -> Iterator[Problem]:

@@ -1,11 +1,10 @@
 """The rules with their stable ids and ordinary severities."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from dragoman.linting.findings.finding import ERROR, WARNING
 
-PAGE: Final = "https://dragoman.dev/check"
+PAGE = "https://dragoman.dev/check"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class LintRule:
         return f"{PAGE}#{self.id.replace('/', '')}"
 
 
-RULES: Final = {
+RULES = {
     rule.id: rule
     for rule in (
         LintRule(

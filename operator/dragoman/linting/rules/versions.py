@@ -5,7 +5,7 @@ Sources: KEP-3063 (classic DRA, withdrawn in 1.32), KEP-4381 (structured paramet
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.driverconfigs.fielderrors import shorten
 from dragoman.linting.findings.edits import Edit, Lift, Nest, Set
@@ -25,29 +25,29 @@ from dragoman.versions import DEFAULT, removal
 from dragoman.versions import name as version_name
 from dragoman.words.spelling import closest
 
-REMOVED: Final = "dra/api-removed"
-OLD: Final = "dra/api-old"
-UNKNOWN: Final = "dra/unknown-field"
+REMOVED = "dra/api-removed"
+OLD = "dra/api-old"
+UNKNOWN = "dra/unknown-field"
 
-REMOVED_KINDS: Final[Mapping[str, str]] = {
+REMOVED_KINDS: Mapping[str, str] = {
     "ResourceClass": "DeviceClass replaced it: selectors choose devices, config configures them",
     "ResourceClassParameters": "`config` of a DeviceClass replaced it",
     "ResourceClaimParameters": "`selectors` and `config` of a claim replaced it",
     "PodSchedulingContext": "the scheduler allocates by itself; delete the object",
 }
-MAX_UNKNOWN: Final = 100
+MAX_UNKNOWN = 100
 """Unknown fields of one object that are named one by one."""
-_GONE_ALPHAS: Final = ("v1alpha1", "v1alpha2", "v1alpha3")
-_CONVERTIBLE: Final = ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "ResourceSlice")
-_SHAPES: Final = ("v1alpha3", "v1beta1", "v1beta2", "v1")
-_CLAIM_FIELDS: Final[Mapping[str, str]] = {
+_GONE_ALPHAS = ("v1alpha1", "v1alpha2", "v1alpha3")
+_CONVERTIBLE = ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "ResourceSlice")
+_SHAPES = ("v1alpha3", "v1beta1", "v1beta2", "v1")
+_CLAIM_FIELDS: Mapping[str, str] = {
     "resourceClassName": "name a DeviceClass in devices.requests[].exactly.deviceClassName",
     "parametersRef": "write selectors into devices.requests, parameters into devices.config",
     "structuredParameters": "every claim is structured now; leave it out",
     "allocationMode": "claims are allocated when a pod is scheduled; leave it out",
     "controller": "drivers without structured parameters are gone; leave it out",
 }
-_CLASS_FIELDS: Final[Mapping[str, str]] = {
+_CLASS_FIELDS: Mapping[str, str] = {
     "structuredParameters": "every class is structured now; leave it out",
     "parametersRef": "write opaque parameters into spec.config",
     "driverName": 'write a selector: device.driver == "…"',

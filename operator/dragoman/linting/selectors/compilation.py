@@ -1,7 +1,6 @@
 """Selectors compiled as the API server does, once for each expression."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from dragoman.cel.errors import CompileError
 from dragoman.cel.selectors import Selector
@@ -13,9 +12,9 @@ from dragoman.linting.knowledge.context import Context
 from dragoman.versions import Version
 from dragoman.versions import name as version_name
 
-MAX_EXPRESSION: Final = 10 * 1024
-MAX_COST: Final = 1_000_000
-_CONSUMABLE_SINCE: Final = (1, 36)
+MAX_EXPRESSION = 10 * 1024
+MAX_COST = 1_000_000
+_CONSUMABLE_SINCE = (1, 36)
 
 
 @dataclass(frozen=True, slots=True)

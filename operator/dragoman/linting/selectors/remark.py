@@ -1,14 +1,13 @@
 """What is wrong with a selector, before it is known where the selector stands."""
 
 from dataclasses import dataclass
-from typing import Final
 
-INVALID: Final = "dra/cel-invalid"
-UNGUARDED: Final = "dra/cel-unguarded"
-UNKNOWN: Final = "dra/attribute-unknown"
-MIXED: Final = "dra/attribute-is-capacity"
-TYPE: Final = "dra/attribute-type"
-NEVER: Final = "dra/never-matches"
+INVALID = "dra/cel-invalid"
+UNGUARDED = "dra/cel-unguarded"
+UNKNOWN = "dra/attribute-unknown"
+MIXED = "dra/attribute-is-capacity"
+TYPE = "dra/attribute-type"
+NEVER = "dra/never-matches"
 
 
 @dataclass(frozen=True, slots=True)

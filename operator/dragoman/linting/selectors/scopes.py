@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.linting.findings.finding import Steps
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.manifestobjects import Object, expression_of, reach, sequence
 
-KNOWN_CLASSES: Final = {
+KNOWN_CLASSES = {
     "gpu.nvidia.com": (
         'device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "gpu"',
     ),

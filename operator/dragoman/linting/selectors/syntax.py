@@ -1,12 +1,11 @@
 """Attributes and capacities of `device` in the syntax of a selector, and proofs that they exist."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from dragoman.cel.syntax.nodes import Call, Ident, Literal, Node, Select
 
-INDEX: Final = ("_[_]", "_[?_]")
-OPTIONAL: Final = ("_?._", "_[?_]")
+INDEX = ("_[_]", "_[?_]")
+OPTIONAL = ("_?._", "_[?_]")
 Key = tuple[str, str, str]
 """Part, domain and name of an attribute or capacity."""
 

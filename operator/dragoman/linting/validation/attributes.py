@@ -1,17 +1,17 @@
 """Attributes of devices, beyond their schema."""
 
 import re
-from typing import Any, Final
+from typing import Any
 
 from dragoman.linting.findings.finding import Steps
 from dragoman.linting.validation.errors import Errors
 from dragoman.linting.validation.names import size
 
-MAX_VALUE: Final = 64
-_KINDS: Final = ("bool", "int", "string", "version", "bools", "ints", "strings", "versions")
-_NUMBER: Final = r"(0|[1-9]\d*)"
-_PRERELEASE: Final = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
-_SEMVER: Final = re.compile(
+MAX_VALUE = 64
+_KINDS = ("bool", "int", "string", "version", "bools", "ints", "strings", "versions")
+_NUMBER = r"(0|[1-9]\d*)"
+_PRERELEASE = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
+_SEMVER = re.compile(
     rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRERELEASE}(\.{_PRERELEASE})*)?"
     r"(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?",
     re.ASCII,

@@ -1,7 +1,7 @@
 """`dra/invalid`: everything beyond the schema that makes the API server refuse an object."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.driverconfigs.unreadable import DuplicateKeys
 from dragoman.linting.findings.finding import Problem, Steps
@@ -13,8 +13,8 @@ from dragoman.linting.validation.pods import check_pod_claims, check_pods
 from dragoman.linting.validation.slices import check_slice, check_taint_rule
 from dragoman.versions import NEWEST, Version
 
-_MAX_POOLS: Final = 1000
-_MAX_GROUP_CLAIMS: Final = 4
+_MAX_POOLS = 1000
+_MAX_GROUP_CLAIMS = 4
 
 
 def invalid(obj: Object, version: Version = NEWEST) -> list[Problem]:
@@ -60,7 +60,7 @@ def _check_repeated(errors: Errors, steps: Steps, value: Any) -> None:
                 _check_repeated(errors, (*steps, index), member)
 
 
-_CHECKS: Final[Mapping[str, Callable[[Errors, Object], None]]] = {
+_CHECKS: Mapping[str, Callable[[Errors, Object], None]] = {
     "ResourceClaim": check_claim,
     "ResourceClaimTemplate": check_claim,
     "DeviceClass": check_class,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.linting.findings.finding import Steps
 from dragoman.linting.manifests.manifestobjects import (
@@ -26,17 +26,17 @@ from dragoman.linting.validation.names import (
     subdomain_fault,
 )
 
-MAX_REQUESTS: Final = 32
-MAX_CONSTRAINTS: Final = 32
-MAX_CONFIGS: Final = 32
-MAX_SELECTORS: Final = 32
-MAX_ALTERNATIVES: Final = 8
-MAX_PARAMETERS: Final = 10 * 1024
-_ENUM_SINCE: Final = (1, 36)
+MAX_REQUESTS = 32
+MAX_CONSTRAINTS = 32
+MAX_CONFIGS = 32
+MAX_SELECTORS = 32
+MAX_ALTERNATIVES = 8
+MAX_PARAMETERS = 10 * 1024
+_ENUM_SINCE = (1, 36)
 """Since then the OpenAPI names the modes."""
 
-_UNION: Final = "exactly one of `exactly` or `firstAvailable` is required"
-_REFERENCE: Final = (
+_UNION = "exactly one of `exactly` or `firstAvailable` is required"
+_REFERENCE = (
     "must be the name of a request in the claim or the name of a request and a subrequest"
     " separated by '/'"
 )

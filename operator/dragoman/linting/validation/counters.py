@@ -4,18 +4,18 @@ Source: k8s.io/kubernetes v1.34.4, pkg/apis/resource/validation. Later versions 
 slice of their own (KEP-4815) and check no reference.
 """
 
-from typing import Any, Final
+from typing import Any
 
 from dragoman.linting.manifests.manifestobjects import mapping, sequence, text
 from dragoman.linting.validation.errors import Errors
 
-COUNTERS_APART: Final = (1, 35)
+COUNTERS_APART = (1, 35)
 """The first version in which a slice has either devices or counters."""
 
-MAX_SHARED: Final = 32
-MAX_OF_DEVICE: Final = 32
-MAX_OF_SLICE: Final = 1024
-_IN_SLICE: Final = "defined in the ResourceSlice sharedCounters"
+MAX_SHARED = 32
+MAX_OF_DEVICE = 32
+MAX_OF_SLICE = 1024
+_IN_SLICE = "defined in the ResourceSlice sharedCounters"
 
 
 def check_counters_together(errors: Errors, devices: list[dict[str, Any]], sets: list[Any]) -> None:

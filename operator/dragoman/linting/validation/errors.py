@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from dragoman.driverconfigs.fielderrors import shorten
 from dragoman.linting.findings.finding import Problem, Steps, render
 from dragoman.versions import NEWEST, Version
 
-INVALID: Final = "dra/invalid"
+INVALID = "dra/invalid"
 
 
 @dataclass(slots=True)

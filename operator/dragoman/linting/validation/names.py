@@ -1,40 +1,40 @@
 """Names, labels and other formats (k8s.io/apimachinery/pkg/util/validation)."""
 
 import re
-from typing import Any, Final
+from typing import Any
 
 from dragoman.linting.findings.finding import Steps
 from dragoman.linting.manifests.manifestobjects import Object, mapping, sequence, text
 from dragoman.linting.validation.errors import Errors
 from dragoman.words.dns import LABEL, SUBDOMAIN
 
-_QUALIFIED: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
-_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_LABEL_WORDS: Final = (
+_QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_LABEL_WORDS = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-',"
     " and must start and end with an alphanumeric character"
 )
-_SUBDOMAIN_WORDS: Final = (
+_SUBDOMAIN_WORDS = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or"
     " '.', and must start and end with an alphanumeric character"
 )
-_QUALIFIED_WORDS: Final = (
+_QUALIFIED_WORDS = (
     "name part must consist of alphanumeric characters, '-', '_' or '.',"
     " and must start and end with an alphanumeric character"
 )
-_VALUE_WORDS: Final = (
+_VALUE_WORDS = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or"
     " '.', and must start and end with an alphanumeric character"
 )
-_IDENTIFIER_WORDS: Final = (
+_IDENTIFIER_WORDS = (
     "a valid C identifier must start with alphabetic character or '_',"
     " followed by a string of alphanumeric characters or '_'"
 )
-MAX_LABEL: Final = 63
-MAX_SUBDOMAIN: Final = 253
-_MAX_ID: Final = 32
-_MAX_ANNOTATIONS: Final = 256 * 1024
-_NAMESPACED: Final = ("ResourceClaim", "ResourceClaimTemplate")
+MAX_LABEL = 63
+MAX_SUBDOMAIN = 253
+_MAX_ID = 32
+_MAX_ANNOTATIONS = 256 * 1024
+_NAMESPACED = ("ResourceClaim", "ResourceClaimTemplate")
 
 
 def size(value: str) -> int:

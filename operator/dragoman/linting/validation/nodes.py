@@ -1,15 +1,15 @@
 """Node selectors of slices (ValidateNodeSelector)."""
 
 import re
-from typing import Any, Final
+from typing import Any
 
 from dragoman.linting.findings.finding import Steps
 from dragoman.linting.manifests.manifestobjects import mapping, sequence, text
 from dragoman.linting.validation.errors import Errors
 from dragoman.linting.validation.names import label_value_fault, qualified_fault, subdomain_fault
 
-_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
 def check_node_selector(errors: Errors, steps: Steps, selector: Any, *, one_term: bool) -> None:

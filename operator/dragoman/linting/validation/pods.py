@@ -1,7 +1,7 @@
 """What pods say about claims and extended resources, beyond the schema; no more of a pod."""
 
 import re
-from typing import Any, Final
+from typing import Any
 
 from dragoman.linting.findings.finding import Steps
 from dragoman.linting.knowledge.api import is_quantity
@@ -9,11 +9,11 @@ from dragoman.linting.manifests.manifestobjects import PodSpec, mapping, sequenc
 from dragoman.linting.validation.errors import Errors
 from dragoman.linting.validation.names import label_fault, subdomain_fault
 
-_NATIVE: Final = re.compile(r"(.*\.)?kubernetes\.io")
+_NATIVE = re.compile(r"(.*\.)?kubernetes\.io")
 """Domains of resources that are none of a device plugin or class."""
-_NAMES: Final = ("resourceClaimName", "resourceClaimTemplateName")
-_BOTH: Final = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-_NEITHER: Final = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+_NAMES = ("resourceClaimName", "resourceClaimTemplateName")
+_BOTH = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+_NEITHER = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
 
 
 def check_pods(errors: Errors, pods: PodSpec) -> None:

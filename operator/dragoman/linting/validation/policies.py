@@ -2,20 +2,20 @@
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 from dragoman.linting.findings.finding import Steps
 from dragoman.linting.manifests.manifestobjects import mapping, sequence, text
 from dragoman.linting.validation.errors import Errors
 from dragoman.linting.validation.quantities import amount
 
-MAX_OPTIONS: Final = 10
-MAX_INT64: Final = 2**63 - 1
-FRACTIONS: Final = (1, 37)
+MAX_OPTIONS = 10
+MAX_INT64 = 2**63 - 1
+FRACTIONS = (1, 37)
 """Since when policies may have fractions (DRAFractionalCapacityRange), and names are exact."""
-MILLI: Final = Fraction(1, 1000)
-FINER: Final = "value cannot be represented as a milli value"
-LARGER: Final = f"must not be larger than {MAX_INT64}"
+MILLI = Fraction(1, 1000)
+FINER = "value cannot be represented as a milli value"
+LARGER = f"must not be larger than {MAX_INT64}"
 
 
 def check_capacity(errors: Errors, steps: Steps, capacity: dict[str, Any], *, shared: bool) -> None:

@@ -2,11 +2,11 @@
 
 import re
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
-_FORM: Final = re.compile(r"([+-]?[0-9.]+)([KMGTPE]i|[numkMGTPE]|[eE]([+-]?[0-9]{1,3}))?", re.ASCII)
-_POWERS: Final = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+_FORM = re.compile(r"([+-]?[0-9.]+)([KMGTPE]i|[numkMGTPE]|[eE]([+-]?[0-9]{1,3}))?", re.ASCII)
+_POWERS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 
 
 def amount(value: Any) -> Fraction:

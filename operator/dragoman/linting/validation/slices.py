@@ -1,7 +1,7 @@
 """ResourceSlices and DeviceTaintRules, beyond their schema."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from dragoman.linting.findings.finding import Steps
 from dragoman.linting.manifests.manifestobjects import Object, mapping, sequence, text
@@ -20,20 +20,18 @@ from dragoman.linting.validation.names import (
 from dragoman.linting.validation.nodes import check_node_selector
 from dragoman.linting.validation.policies import check_capacity
 
-MAX_DEVICES: Final = 128
-MAX_ADVANCED_DEVICES: Final = 64
-MAX_COUNTER_SETS: Final = 8
-MAX_COUNTERS: Final = 32
-MAX_CONSUMPTIONS: Final = 2
-MAX_TAINTS: Final = 16
-MAX_CONDITIONS: Final = 4
-MAX_ENTRIES: Final = 32
-MAX_VALUES: Final = 48
-_PLACES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
-_LISTS: Final = ("bools", "ints", "strings", "versions")
-_ONE_PLACE: Final = (
-    "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`"
-)
+MAX_DEVICES = 128
+MAX_ADVANCED_DEVICES = 64
+MAX_COUNTER_SETS = 8
+MAX_COUNTERS = 32
+MAX_CONSUMPTIONS = 2
+MAX_TAINTS = 16
+MAX_CONDITIONS = 4
+MAX_ENTRIES = 32
+MAX_VALUES = 48
+_PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
+_LISTS = ("bools", "ints", "strings", "versions")
+_ONE_PLACE = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`"
 
 
 def check_slice(errors: Errors, obj: Object) -> None:

@@ -1,7 +1,6 @@
 """`kubectl dra auth`: which rights the other commands need, and who has them not."""
 
 import sys
-from typing import Final
 
 import click
 
@@ -10,7 +9,7 @@ from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.output import show
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   kubectl dra auth
@@ -24,7 +23,7 @@ Exit status:
   1  some are missing
   2  the API server does not answer, or bad input
 """
-COMMANDS: Final = ("ui", "hold", "drain", "taint", "release", "adopt", "preempt")
+COMMANDS = ("ui", "hold", "drain", "taint", "release", "adopt", "preempt")
 """Those that need more than rights to list."""
 
 

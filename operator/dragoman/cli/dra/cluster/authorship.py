@@ -1,11 +1,9 @@
 """Who the API server takes the user of a command for."""
 
-from typing import Final
-
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 
-_REVIEWS: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 async def author(client: Client) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.completing import offered
 from dragoman.cli.dra.cluster.selection import ENDED
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import click
     from click.shell_completion import CompletionItem
 
-SECONDS: Final = 3.0
+SECONDS = 3.0
 """How long a shell waits for names."""
 
 Completer = Callable[["click.Context", "click.Parameter", str], "list[CompletionItem]"]

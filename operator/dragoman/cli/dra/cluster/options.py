@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -48,10 +48,10 @@ class Timeout(click.ParamType[float]):
         return self.fail(f"expected a duration such as 5s or 1m30s, found {value!r}", param, ctx)
 
 
-_DURATION: Final = re.compile(
+_DURATION = re.compile(
     r"^(?=.)(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?(\d+(?:\.\d+)?)?$"
 )
-_OPTIONS: Final = (
+_OPTIONS = (
     click.option(
         "--snapshot",
         type=click.Path(path_type=Path, dir_okay=False),
@@ -112,7 +112,7 @@ _OPTIONS: Final = (
         help="The scheduler's version and feature gates; by default those of the server's version.",
     ),
 )
-FIELDS: Final = (
+FIELDS = (
     "snapshot",
     "kubeconfig",
     "context",
@@ -168,7 +168,7 @@ def selecting(command: Command) -> Command:
     return run
 
 
-_SELECTORS: Final = (
+_SELECTORS = (
     click.option(
         "-l",
         "--selector",
@@ -199,7 +199,7 @@ def output_option(command: Command) -> Command:
     return run
 
 
-_OUTPUT_OPTIONS: Final = (
+_OUTPUT_OPTIONS = (
     click.option(
         "-o",
         "--output",

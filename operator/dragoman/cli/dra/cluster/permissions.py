@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
@@ -36,7 +36,7 @@ class Right:
     watched: bool = True
 
 
-RIGHTS: Final = (
+RIGHTS = (
     Right("", "nodes", "explain, simulate and `top nodes` know no nodes"),
     Right("", "pods", "holders and waiting pods have no names"),
     Right("", "resourcequotas", "`top namespaces` shows no quotas"),

@@ -3,15 +3,14 @@
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from dragoman.cli.dra.output import Unusable
 from dragoman.kube.client import Client
 
-DRA: Final = "resource.k8s.io"
-BINDING: Final = (1, 36)
+DRA = "resource.k8s.io"
+BINDING = (1, 36)
 """The first version that authorizes allocations on `resourceclaims/binding`."""
-_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Need:
         return f"{self.verb} {self.resource}{group}{where}"
 
 
-WATCHED: Final = (Need("watch", "pods"), Need("watch", "resourceclaims", DRA))
+WATCHED = (Need("watch", "pods"), Need("watch", "resourceclaims", DRA))
 """What a drain follows."""
 
 

@@ -1,9 +1,8 @@
 """Which objects -l and --field-selector mean."""
 
 from dataclasses import dataclass
-from typing import Final
 
-ENDED: Final = "status.phase!=Succeeded,status.phase!=Failed"
+ENDED = "status.phase!=Succeeded,status.phase!=Failed"
 """The field selector of pods that have not ended."""
 
 

@@ -1,7 +1,6 @@
 """`kubectl dra snapshot`: the objects behind every answer, in one file."""
 
 import sys
-from typing import Final
 
 import click
 
@@ -9,7 +8,7 @@ from dragoman.cli.dra.cluster.options import connected
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   kubectl dra snapshot -o cluster.jsonl

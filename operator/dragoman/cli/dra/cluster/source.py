@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:  # heavy, and not needed for --help
     from dragoman.kube.client import Client
 
 Answer = TypeVar("Answer")
-DEFAULT_NAMESPACE: Final = "default"
-NAMESPACED: Final = ("pods", "resourceclaims", "resourceclaimtemplates")
+DEFAULT_NAMESPACE = "default"
+NAMESPACED = ("pods", "resourceclaims", "resourceclaimtemplates")
 
 
 @dataclass(frozen=True, slots=True)

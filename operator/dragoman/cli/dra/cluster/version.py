@@ -1,7 +1,6 @@
 """`kubectl dra version`: of this program, and of the cluster."""
 
 import sys
-from typing import Final
 
 import click
 
@@ -11,7 +10,7 @@ from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.output import Exit, Report, Unusable, show
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   kubectl dra version

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -31,7 +31,7 @@ def watched(command: Command) -> Command:
     return run
 
 
-_OPTIONS: Final = (
+_OPTIONS = (
     click.option("-w", "--watch", "watching", is_flag=True, help="Redraw until interrupted."),
     click.option(
         "--interval",

@@ -1,7 +1,6 @@
 """`explain --devices`: a line for each device of each node, and for what keeps a node away."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from dragoman.allocation import Allocated, Cluster, DeviceID
 from dragoman.cli.dra.output import Table
@@ -9,9 +8,9 @@ from dragoman.diagnosis.answers import Explanation, NodeAnswer
 from dragoman.diagnosis.wording import words
 from dragoman.inventory.ages import UNKNOWN
 
-TAKEN: Final = "the scheduler takes it"
-FREE: Final = "nothing keeps the request away"
-_FILTERED: Final = "NodeFiltered"
+TAKEN = "the scheduler takes it"
+FREE = "nothing keeps the request away"
+_FILTERED = "NodeFiltered"
 
 
 def table(cluster: Cluster, explanation: Explanation) -> Table:

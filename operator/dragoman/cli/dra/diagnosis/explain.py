@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dragoman.cli.dra.formats import Output
 
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   kubectl dra explain trainer -n ml             # a pod; `pod trainer`, `po/trainer` as well
@@ -40,7 +40,7 @@ Exit status:
   1  something does; the answer says what
   2  cannot tell: bad input, missing permissions, a search that is too large
 """
-SELECTED: Final = {
+SELECTED = {
     "pod": "pods",
     "claim": "resourceclaims",
     "template": "resourceclaimtemplates",
@@ -48,7 +48,7 @@ SELECTED: Final = {
     "node": "nodes",
 }
 """Kinds of which -l and --field-selector choose objects."""
-KINDS: Final = ("pod", "claim", "template", "class", "node", "device")
+KINDS = ("pod", "claim", "template", "class", "node", "device")
 
 
 def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from dragoman.allocation import TimeBudget
 from dragoman.cli.dra import notes
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dragoman.model.metadata import Metadata
 
 
-_NEEDS: Final = (
+_NEEDS = (
     *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
     *("deviceclasses", "devicetaintrules"),
     # For the plan of preemption that an explanation names; few users may list them.

@@ -1,14 +1,14 @@
 """What the kubelet said last about a pod that it has not started."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.model.metadata import Metadata
 
-KUBELET: Final = "kubelet"
-_TIMES: Final = ("lastTimestamp", "eventTime")
+KUBELET = "kubelet"
+_TIMES = ("lastTimestamp", "eventTime")
 
 
 async def last_warning(client: Client, pod: Metadata) -> str:

@@ -6,7 +6,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dragoman.allocation import TimeBudget, TooExpensiveError
 from dragoman.cli.dra import notes, output
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from dragoman.inventory.facts.world import PodFact, World
     from dragoman.inventory.snapshots.snapshot import Snapshot
 
-_NEEDS: Final = (
+_NEEDS = (
     *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
     *("deviceclasses", "devicetaintrules"),
 )
-MORE_NODES: Final = 16
+MORE_NODES = 16
 """Virtual nodes that are tried to place the rest."""
 
 Progress = Callable[[str, int], None]

@@ -1,7 +1,7 @@
 """What `explain` says about a pod that waits, line by line."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation import Code, Reason
 from dragoman.cli.dra.output import Table
@@ -17,10 +17,10 @@ from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import Inventory
 from dragoman.model.requests import ExactRequest
 
-DEFAULT_SCHEDULER: Final = "default-scheduler"
-SCHEDULER: Final = "kube-scheduler"
+DEFAULT_SCHEDULER = "default-scheduler"
+SCHEDULER = "kube-scheduler"
 """Field manager of the scheduler."""
-SUGGESTIONS: Final = 3
+SUGGESTIONS = 3
 """Suggestions of one kind that are printed."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dragoman.cli.dra.formats import Output
     from dragoman.versions import Version
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   kubectl dra doctor
@@ -39,7 +39,7 @@ Exit status:
 """
 
 
-_DURATION: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)(s|m|h)?", re.ASCII)
+_DURATION = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)(s|m|h)?", re.ASCII)
 
 
 def observation(_: click.Context, __: click.Parameter, text: str) -> float:

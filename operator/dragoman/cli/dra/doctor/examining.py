@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.output import Cell, Exit, Report, Table
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 __all__ = ["HEADERS", "STACKED", "Examiner", "Thresholds"]
 
-HEADERS: Final = ("SEV", "FINDING", "OBJECT", "SINCE", "WHAT IS WRONG, AND -> WHAT TO DO")
+HEADERS = ("SEV", "FINDING", "OBJECT", "SINCE", "WHAT IS WRONG, AND -> WHAT TO DO")
 
 
-STACKED: Final = 120
+STACKED = 120
 """Columns below which each finding is a block: its sentences would fold into a narrow column."""
 
 
-_STYLES: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: ""}
+_STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: ""}
 
 
-_SHORT: Final = {Severity.ERROR: "error", Severity.WARNING: "warn", Severity.INFO: "info"}
+_SHORT = {Severity.ERROR: "error", Severity.WARNING: "warn", Severity.INFO: "info"}
 
 
 @dataclass

@@ -1,7 +1,5 @@
 """`kubectl dra release`: free the devices of one claim that no pod uses."""
 
-from typing import Final
-
 import click
 
 from dragoman.cli.dra.cluster import completion
@@ -9,7 +7,7 @@ from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   kubectl dra release notebook-old -n ml --dry-run

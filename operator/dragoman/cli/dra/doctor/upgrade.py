@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Unusable
@@ -21,15 +21,15 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import PODS
 from dragoman.versions import GROUP, REMOVED_IN, Version
 
-AUDIT: Final = "audit.k8s.io/"
-METRIC: Final = b"apiserver_requested_deprecated_apis{"
-_LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"', re.ASCII)
-EVENT_LIMIT: Final = 1 << 20
+AUDIT = "audit.k8s.io/"
+METRIC = b"apiserver_requested_deprecated_apis{"
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"', re.ASCII)
+EVENT_LIMIT = 1 << 20
 """Bytes of one event of an audit log that are read; a longer one is left out."""
-CLIENTS_LIMIT: Final = 10_000
+CLIENTS_LIMIT = 10_000
 """Clients that are counted by name."""
-_DEPRECATED: Final = frozenset(version for version, _ in REMOVED_IN)
-_GATES: Final = "--feature-gates"
+_DEPRECATED = frozenset(version for version, _ in REMOVED_IN)
+_GATES = "--feature-gates"
 
 Asked = Mapping[tuple[str, str], tuple[str, ...]]
 """Clients by version and resource, those that asked most first."""

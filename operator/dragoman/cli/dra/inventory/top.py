@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dragoman.cli.dra.output import Report
 
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   kubectl dra top                               # devices by class
@@ -37,7 +37,7 @@ Exit status:
   0  the numbers are complete
   2  something could not be read, or bad input; the numbers are what can be seen
 """
-_WHAT: Final = ("classes", "nodes", "namespaces", "pods")
+_WHAT = ("classes", "nodes", "namespaces", "pods")
 
 
 @click.command(epilog=_EXAMPLES)

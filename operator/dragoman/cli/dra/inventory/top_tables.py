@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.missing import missing
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 Selected = Collection[str] | None
 """Names, or `namespace/name`, that labels select; None for all."""
-SELECTED: Final = "with these labels and fields"
-_NEEDS: Final = {
+SELECTED = "with these labels and fields"
+_NEEDS = {
     "classes": (
         *("resourceslices", "deviceclasses", "resourceclaims", "devicetaintrules"),
         *("pods", "resourceclaimtemplates"),
@@ -36,7 +36,7 @@ _NEEDS: Final = {
     "pods": ("resourceclaims", "pods", "deviceclasses"),
 }
 """What each answer is computed from."""
-_SELECTED: Final = {
+_SELECTED = {
     "classes": "deviceclasses",
     "nodes": "nodes",
     "namespaces": "namespaces",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dragoman.cli.dra.cluster.source import Source
     from dragoman.cli.dra.formats import Output
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   kubectl dra who gpu.nvidia.com/node-4/gpu-3   # one device: driver/pool/device

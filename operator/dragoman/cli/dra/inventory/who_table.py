@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.cluster.ended import with_pod
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dragoman.inventory.facts.world import PodFact
     from dragoman.model.device import Content
 
-_NEEDS: Final = ("resourceslices", "resourceclaims", "devicetaintrules", "pods")
+_NEEDS = ("resourceslices", "resourceclaims", "devicetaintrules", "pods")
 
 Row = tuple[InventoryDevice, Holding | None, User | None]
 
@@ -179,7 +179,7 @@ def _line(inventory: Inventory, row: Row, *, wide: bool) -> tuple[str | Cell, ..
     )
 
 
-_STYLES: Final = {
+_STYLES = {
     DeviceState.FREE: "green",
     DeviceState.LOST: "red",
     DeviceState.TAINTED: "red",
@@ -286,7 +286,7 @@ def near_device(inventory: Inventory, name: str) -> str:
     return f"; {hint}" if hint else ""
 
 
-_SOURCES: Final = ("resourceslices", "resourceclaims", "pods")
+_SOURCES = ("resourceslices", "resourceclaims", "pods")
 """What names the devices, claims and pods that `who` finds."""
 
 

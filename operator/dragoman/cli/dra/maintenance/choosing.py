@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import click
 
@@ -19,10 +18,10 @@ from dragoman.maintenance import holds, targets
 from dragoman.maintenance.holds import Hold
 from dragoman.maintenance.targets import Target, TargetSelection, near
 
-NEEDS: Final = ("resourceslices", "resourceclaims", "devicetaintrules", "pods")
+NEEDS = ("resourceslices", "resourceclaims", "devicetaintrules", "pods")
 
 
-SHOWN_FAILURES: Final = 3
+SHOWN_FAILURES = 3
 
 
 @dataclass(frozen=True, slots=True)

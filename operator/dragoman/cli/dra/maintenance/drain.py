@@ -1,7 +1,6 @@
 """`kubectl dra drain`: take devices out of service, and evict the pods that use them."""
 
 import sys
-from typing import Final
 
 import click
 
@@ -11,7 +10,7 @@ from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.maintenance.quantities import DurationParam, Rate
 from dragoman.cli.dra.maintenance.targeting import WantedDevices, targeted
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   kubectl dra drain gpu.nvidia.com/node-4/gpu-3 --dry-run
@@ -29,7 +28,7 @@ Exit status:
      the last lines say what remains; with --dry-run: a pod cannot be evicted
   2  no such device, missing permissions, or bad input
 """
-MECHANISMS: Final = ("auto", "rule", "claim")
+MECHANISMS = ("auto", "rule", "claim")
 
 
 @click.command(epilog=_EXAMPLES)

@@ -5,7 +5,7 @@ import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from dragoman import logs
 from dragoman.cli.dra import notes
@@ -35,7 +35,7 @@ from dragoman.maintenance.plan import MaintenanceFacts, MaintenancePlan
 
 __all__ = ["Drain", "EvictionMode", "HoldKind", "MaintenanceOptions", "carry_out"]
 
-_REFUSED: Final = frozenset({400, 401, 403, 404, 405, 422})
+_REFUSED = frozenset({400, 401, 403, 404, 405, 422})
 """Answers of the API server that waiting does not change."""
 
 

@@ -1,7 +1,6 @@
 """`kubectl dra hold`: keep new claims away from devices, and leave pods alone."""
 
 import sys
-from typing import Final
 
 import click
 
@@ -12,7 +11,7 @@ from dragoman.cli.dra.maintenance.drain import MECHANISMS
 from dragoman.cli.dra.maintenance.quantities import DurationParam
 from dragoman.cli.dra.maintenance.targeting import WantedDevices, targeted
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   kubectl dra hold gpu.nvidia.com/node-4/gpu-3 --reason "XID 79"

@@ -1,7 +1,5 @@
 """`kubectl dra holds`: which devices are out of service, since when, by whom and why."""
 
-from typing import Final
-
 import click
 
 from dragoman.cli.dra.cluster import watching
@@ -12,7 +10,7 @@ from dragoman.cli.dra.cluster.watching import watched
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.output import Report
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   kubectl dra holds

@@ -1,6 +1,6 @@
 """What `kubectl dra holds` reads, and its report."""
 
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.cluster.selection import ObjectSelection
@@ -14,7 +14,7 @@ from dragoman.inventory.inventory import UNSEEN, Inventory, take
 from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.maintenance.holds import Hold, read
 
-_NEEDS: Final = ("devicetaintrules", "resourceclaims", "resourceslices")
+_NEEDS = ("devicetaintrules", "resourceclaims", "resourceslices")
 
 
 def answer(source: Source, selection: ObjectSelection, *, wide: bool) -> Report:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import click
 
@@ -22,10 +21,10 @@ from dragoman.maintenance.manifests import selectors
 from dragoman.maintenance.plan import MaintenanceFacts, evictions
 from dragoman.maintenance.preview import MaintenancePreview, listed, preview
 
-BUDGETS: Final = Resource("policy", "v1", "poddisruptionbudgets")
-_READ_PODS: Final = 200
+BUDGETS = Resource("policy", "v1", "poddisruptionbudgets")
+_READ_PODS = 200
 """Pods whose PodDisruptionBudgets a preview reads."""
-_FORBIDDEN: Final = 403
+_FORBIDDEN = 403
 
 
 @dataclass(frozen=True, slots=True)

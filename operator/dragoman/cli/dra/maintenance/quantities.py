@@ -1,13 +1,13 @@
 """Durations and rates as options: `90s`, `10m`, `1h30m`; `10/m`."""
 
 import re
-from typing import Any, Final
+from typing import Any
 
 import click
 
-_UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION: Final = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,9}(?:\.\d{1,3})?)s?)?")
-_RATE: Final = re.compile(r"(\d{1,6})/([smh])")
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,9}(?:\.\d{1,3})?)s?)?")
+_RATE = re.compile(r"(\d{1,6})/([smh])")
 
 
 class DurationParam(click.ParamType[float]):

@@ -1,7 +1,6 @@
 """`kubectl dra taint`: taint devices by a DeviceTaintRule."""
 
 import sys
-from typing import Final
 
 import click
 
@@ -14,7 +13,7 @@ from dragoman.cli.dra.maintenance.targeting import (
 )
 from dragoman.cli.dra.output import show
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   kubectl dra taint gpu.nvidia.com/node-4/gpu-3 example.com/xid=79:NoSchedule

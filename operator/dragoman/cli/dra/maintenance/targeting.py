@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # heavy, and not needed for --help
 
 
 Command = Callable[..., Any]
-ASKED_ABOVE: Final = 8
+ASKED_ABOVE = 8
 """Devices that a command takes without a question: the GPUs of one ordinary node."""
 
 
@@ -65,8 +65,8 @@ def targeted(command: Command) -> Command:
     return run
 
 
-_FIELDS: Final = tuple(one.name for one in fields(WantedDevices))
-_OPTIONS: Final = (
+_FIELDS = tuple(one.name for one in fields(WantedDevices))
+_OPTIONS = (
     click.argument("names", metavar="[TARGET]…", nargs=-1, shell_complete=_complete),
     click.option(
         "--node",

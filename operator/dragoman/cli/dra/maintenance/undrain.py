@@ -1,7 +1,5 @@
 """`kubectl dra undrain`: put devices back in service."""
 
-from typing import Final
-
 import click
 
 from dragoman.cli.dra.cluster.options import connected, output_option
@@ -9,7 +7,7 @@ from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.maintenance.targeting import WantedDevices, targeted
 
-EXAMPLES: Final = """\
+EXAMPLES = """\
 \b
 Examples:
   kubectl dra {name} gpu.nvidia.com/node-4/gpu-3

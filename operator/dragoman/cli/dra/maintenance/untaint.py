@@ -1,7 +1,6 @@
 """`kubectl dra untaint`: remove taints that `kubectl dra taint` set."""
 
 from dataclasses import replace
-from typing import Final
 
 import click
 
@@ -10,7 +9,7 @@ from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.maintenance.targeting import WantedDevices, targeted
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   kubectl dra untaint gpu.nvidia.com/node-4/gpu-3 example.com/xid-

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from dragoman.kube.client import Client
     from dragoman.preemption.planner import PreemptionPlan
 
-STEP: Final = 0.5
+STEP = 0.5
 """Seconds between two steps."""
-ABORTING: Final = 15.0
+ABORTING = 15.0
 """Seconds in which a stopped preemption is cleaned up."""
-REFUSED: Final = 3
+REFUSED = 3
 """Exit status of a plan that was refused, or did not lead to a place."""
-_SAID: Final[Mapping[Phase, str]] = {
+_SAID: Mapping[Phase, str] = {
     Phase.RESERVING: "Reserving devices",
     Phase.EVICTING: "Evicting pods",
     Phase.PLACING: "Waiting for kube-scheduler to place the pod",

@@ -1,7 +1,6 @@
 """`kubectl dra defrag`: the fewest moves that make room for a pod."""
 
 import sys
-from typing import Final
 
 import click
 
@@ -10,7 +9,7 @@ from dragoman.cli.dra.cluster.options import answering, filename_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import show
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   kubectl dra defrag --for ml/train-0
@@ -24,7 +23,7 @@ Exit status:
   1  no moves make room
   2  cannot tell: bad input, missing permissions, an old snapshot, a search that is too large
 """
-MOST: Final = 64
+MOST = 64
 """Pods of one workload."""
 
 

@@ -1,7 +1,7 @@
 """Table and document of `defrag`."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.output import Cell, Exit, Report, Table
@@ -11,7 +11,7 @@ from dragoman.inventory.facts.world import PodFact, World
 from dragoman.preemption.defrag import DefragOutcome, Move, Moves
 from dragoman.words import counted
 
-_STATUS: Final = {DefragOutcome.NONE: Exit.OBSTACLE, DefragOutcome.UNKNOWN: Exit.UNKNOWN}
+_STATUS = {DefragOutcome.NONE: Exit.OBSTACLE, DefragOutcome.UNKNOWN: Exit.UNKNOWN}
 
 
 def report(world: World, pod: PodFact, copies: int, moves: Moves) -> Report:

@@ -1,7 +1,6 @@
 """`kubectl dra preempt`: ends pods of lower priority so that a pod gets its devices."""
 
 import sys
-from typing import Final
 
 import click
 
@@ -9,7 +8,7 @@ from dragoman.cli.dra.cluster import completion
 from dragoman.cli.dra.cluster.options import answering
 from dragoman.cli.dra.cluster.source import Source
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   kubectl dra preempt ml/train-0 --dry-run

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dragoman.allocation import DeviceID
 from dragoman.cli.dra import notes
@@ -18,16 +18,16 @@ from dragoman.preemption.planner import PreemptionOutcome, PreemptionPlan
 from dragoman.preemption.preemptionfacts import BoundPod
 from dragoman.words import counted
 
-OTHERS: Final = 3
+OTHERS = 3
 """Next best nodes that are printed."""
-SHOWN: Final = 3
+SHOWN = 3
 """Reasons of one kind that are printed."""
-_STATUS: Final = {
+_STATUS = {
     PreemptionOutcome.NONE: Exit.OBSTACLE,
     PreemptionOutcome.INELIGIBLE: Exit.OBSTACLE,
     PreemptionOutcome.UNKNOWN: Exit.UNKNOWN,
 }
-_WORDS: Final = {
+_WORDS = {
     Why.NO_VICTIM: "no pod on it could end for this one",
     Why.NOT_ENOUGH: "the pod would not fit even without all pods of lower priority",
     Why.NETWORK: "its devices belong to several nodes, which plans leave alone",

@@ -1,19 +1,17 @@
 """What plans of preemption need of a cluster or a snapshot; without it no answer is given."""
 
-from typing import Final
-
 from dragoman.cli.dra.missing import elsewhere
 from dragoman.cli.dra.output import Unusable
 from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.snapshots.snapshot import FORMAT
 from dragoman.model.pod import TERMINAL_PHASES
 
-NEEDED: Final = (
+NEEDED = (
     *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
     *("deviceclasses", "devicetaintrules", "poddisruptionbudgets", "namespaces"),
 )
 """What is listed for a plan."""
-_CRUCIAL: Final = frozenset(NEEDED) - {"devicetaintrules", "namespaces"}
+_CRUCIAL = frozenset(NEEDED) - {"devicetaintrules", "namespaces"}
 """Without all objects of these, a plan might end a pod that must stay, or miss a node."""
 
 

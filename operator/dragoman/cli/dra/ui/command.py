@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import sys
-from typing import Final
 
 import click
 
@@ -11,7 +10,7 @@ from dragoman.cli.dra.cluster.options import connected
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.output import Exit
 
-_EXAMPLES: Final = """\
+_EXAMPLES = """\
 \b
 Examples:
   kubectl dra ui                        # opens the page in the browser

@@ -3,11 +3,10 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Final
 
-LIMIT: Final = 64
+LIMIT = 64
 """Open connections; the oldest one without a request is closed for a new one."""
-HEAD_SECONDS: Final = 5.0
+HEAD_SECONDS = 5.0
 """Time for the head of a request."""
 
 

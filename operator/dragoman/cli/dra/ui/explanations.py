@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
 
 from dragoman.allocation import TimeBudget
 from dragoman.cli.dra.diagnosis import pods
@@ -11,7 +10,7 @@ from dragoman.cli.dra.output import Exit, Report, Unusable
 from dragoman.inventory.inventory import Inventory
 
 Progress = Callable[[str, int], None]
-SECONDS: Final = 5.0
+SECONDS = 5.0
 """CPU time of one explanation."""
 
 

@@ -1,7 +1,6 @@
 """Writes the page of `top --html` to a file."""
 
 from pathlib import Path
-from typing import Final
 
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.cluster.connection import context_name
@@ -14,14 +13,14 @@ from dragoman.cli.terminal import say
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 
-NEEDS: Final = (
+NEEDS = (
     *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
     *("deviceclasses", "devicetaintrules", "resourcequotas"),
 )
 """What the page is computed from."""
 
 
-EXPLAINING: Final = 30.0
+EXPLAINING = 30.0
 """Seconds for explanations of one file."""
 
 

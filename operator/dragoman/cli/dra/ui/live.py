@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import Final, Protocol
+from typing import Protocol
 
 from dragoman.allocation.features import Profile
 from dragoman.cli.dra.output import Unusable
@@ -20,11 +20,11 @@ from dragoman.inventory.facts.world import World
 from dragoman.inventory.inventory import Inventory, take
 from dragoman.inventory.snapshots.snapshot import Snapshot
 
-SEARCHING: Final = 3.0
+SEARCHING = 3.0
 """Seconds for explanations after each reading; others are made when a browser needs them."""
-PING: Final = 15.0
+PING = 15.0
 """Seconds after which a quiet stream gets a comment: only writing shows that a browser left."""
-REST: Final = 4
+REST = 4
 """Readings begin after this many times the duration of the one before: a fifth of the time at
 most is spent on them, by this process and by the API server."""
 
@@ -193,8 +193,8 @@ class Live:
             self._changed.notify_all()
 
 
-_SYSTEM: Final = re.compile(r"\[Errno -?\d+\] ")
-_CALL: Final = re.compile(r"Connect call failed \('([^']*)', (\d+)[^)]*\)")
+_SYSTEM = re.compile(r"\[Errno -?\d+\] ")
+_CALL = re.compile(r"Connect call failed \('([^']*)', (\d+)[^)]*\)")
 
 
 def _words(error: Unusable) -> str:

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.inventory import top_tables
@@ -14,23 +14,21 @@ from dragoman.inventory.usage import summary
 from dragoman.model.deviceid import PoolID
 from dragoman.words import listed
 
-ATTENTION: Final = "attention"
-USED: Final = "used"
-FREE: Final = "free"
-GROUPS: Final[Mapping[str, str]] = {
+ATTENTION = "attention"
+USED = "used"
+FREE = "free"
+GROUPS: Mapping[str, str] = {
     ATTENTION: "Needs attention",
     USED: "In use",
     FREE: "All devices free",
 }
 """Titles of the groups of nodes, in the order of the page."""
-_ODD: Final = frozenset(
-    {DeviceState.TAINTED, DeviceState.HELD, DeviceState.UNUSABLE, DeviceState.LOST}
-)
-SEVERAL: Final = "(several nodes)"
-LOST: Final = "(lost devices)"
-HOLDERS_SHOWN: Final = 20
+_ODD = frozenset({DeviceState.TAINTED, DeviceState.HELD, DeviceState.UNUSABLE, DeviceState.LOST})
+SEVERAL = "(several nodes)"
+LOST = "(lost devices)"
+HOLDERS_SHOWN = 20
 """Holders that one node lists."""
-VALUE_LENGTH: Final = 256
+VALUE_LENGTH = 256
 """Letters of an attribute's value that the page shows."""
 
 
@@ -202,8 +200,8 @@ def _holder(holding: Holding) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value}
 
 
-_NUMBER: Final = re.compile(r"([0-9]+)", re.ASCII)
-_LONGEST: Final = 64
+_NUMBER = re.compile(r"([0-9]+)", re.ASCII)
+_LONGEST = 64
 """Digits of a number that count; longer ones are not numbers to people."""
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.inventory import top_tables
@@ -18,9 +18,9 @@ from dragoman.inventory.usage import summary
 from dragoman.inventory.usage.rows import ClassRow
 from dragoman.inventory.usage.waiting import Waiting
 
-WAITING_SHOWN: Final = 200
+WAITING_SHOWN = 200
 """Pods that the page lists; the tables count all of them."""
-MEANING: Final[Mapping[DeviceState, str]] = {
+MEANING: Mapping[DeviceState, str] = {
     DeviceState.FREE: "a claim without tolerations can have it",
     DeviceState.USED: "allocated to a claim",
     DeviceState.TAINTED: "idle, but a taint keeps claims away",
@@ -131,8 +131,8 @@ def page(inventory: Inventory, snapshot: Snapshot) -> Page:
     )
 
 
-_COLUMNS: Final = ("tainted", "held", "blocked", "unusable", "lost")
-_COLORS: Final[Mapping[str, str]] = {"tainted": "yellow", "unusable": "yellow", "lost": "red"}
+_COLUMNS = ("tainted", "held", "blocked", "unusable", "lost")
+_COLORS: Mapping[str, str] = {"tainted": "yellow", "unusable": "yellow", "lost": "red"}
 
 
 def _class_table(found: Iterable[ClassRow]) -> Table | None:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.examination import examine
@@ -11,12 +10,12 @@ from dragoman.doctor.finding import Severity
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.snapshot import Snapshot
 
-SHOWN: Final = 3
+SHOWN = 3
 """Problems of one kind that are written out."""
-NAMED: Final = 100
+NAMED = 100
 """Objects of further problems of a kind that are named; `doctor` prints all of them."""
-_COMMAND: Final = re.compile(r"(kubectl (?:[^;:]|:(?! ))+)")
-_SEVERE: Final = frozenset({Severity.ERROR, Severity.WARNING})
+_COMMAND = re.compile(r"(kubectl (?:[^;:]|:(?! ))+)")
+_SEVERE = frozenset({Severity.ERROR, Severity.WARNING})
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
-from typing import Any, Final
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
@@ -20,8 +20,8 @@ from dragoman.cli.dra.ui.problems import NAMED, kinds, typed
 from dragoman.cli.dra.ui.reasons import reason
 from dragoman.cli.terminal import plain
 
-_PACKAGE: Final = "dragoman.cli.dra.ui"
-SECTIONS: Final = (
+_PACKAGE = "dragoman.cli.dra.ui"
+SECTIONS = (
     "notes",
     "problems",
     "classes",
@@ -32,12 +32,12 @@ SECTIONS: Final = (
     "empty",
 )
 """Parts of the page beside the rows of the map, each a template of its name."""
-OPEN: Final = 3
+OPEN = 3
 """Waiting pods whose explanations are open from the beginning."""
-ITEM: Final = "* "
+ITEM = "* "
 """How an item of a list begins in a text for the terminal."""
-SNAPSHOT: Final = "snapshot"
-CLUSTER: Final = "cluster"
+SNAPSHOT = "snapshot"
+CLUSTER = "cluster"
 Explanations = Mapping[str, Report]
 """What `explain` says, by pod."""
 

@@ -7,7 +7,6 @@ import hmac
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Final
 
 from aiohttp import web
 
@@ -16,15 +15,15 @@ from dragoman.cli.dra.ui import render
 from dragoman.cli.dra.ui.connections import PageConnections
 from dragoman.cli.dra.ui.live import Live
 
-HOST: Final = "127.0.0.1"
-STREAMS: Final = 16
+HOST = "127.0.0.1"
+STREAMS = 16
 """Browser windows that follow the page at one time."""
-TOKEN_BYTES: Final = 24
-_GOODBYE: Final = 0.5
+TOKEN_BYTES = 24
+_GOODBYE = 0.5
 """Seconds that connections have to end after Ctrl-C."""
-_NAMES: Final = frozenset({"127.0.0.1", "localhost"})
+_NAMES = frozenset({"127.0.0.1", "localhost"})
 """What a browser calls this server, whatever the port: `ssh -L` changes it."""
-_HEADERS: Final = {
+_HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": f"{render.policy(live=True)}; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 import click
 
@@ -25,7 +25,7 @@ from dragoman.cli.terminal import say
 from dragoman.cluster.watcher import Watcher
 from dragoman.inventory.snapshots.snapshot import Snapshot
 
-_REDIRECT: Final = """\
+_REDIRECT = """\
 <!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -76,7 +76,7 @@ class Opener:
         return webbrowser.open(self._file.as_uri())
 
 
-LISTING: Final = 5.0
+LISTING = 5.0
 """Least seconds between two lists where the cluster cannot be watched."""
 
 

@@ -6,11 +6,10 @@ Those of one lane run one after the other on one node; lanes run side by side.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Final
 
 from dragoman.drivers.conformance.site import Site
 
-MODULES: Final = (
+MODULES = (
     "registration",
     "prepare",
     "configs",

@@ -7,7 +7,7 @@ import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
@@ -18,16 +18,16 @@ from dragoman.drivers.conformance.scenarios import scenario
 from dragoman.drivers.conformance.scenarios.prepare import shared_device
 from dragoman.drivers.conformance.site import Site, new_uid, parsed
 
-VENDOR: Final = r"[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?"
-KIND: Final = re.compile(rf"{VENDOR}/[A-Za-z]([A-Za-z0-9_-]*[A-Za-z0-9])?")
-DEVICE: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?")
-VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
-SUFFIXES: Final = (".json", ".yaml")
-EDITS: Final = {"env", "deviceNodes", "mounts", "hooks", "additionalGids", "intelRdt", "netDevices"}
-TOP: Final = {"cdiVersion", "kind", "devices", "containerEdits", "annotations"}
-MOST: Final = 0o644
+VENDOR = r"[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?"
+KIND = re.compile(rf"{VENDOR}/[A-Za-z]([A-Za-z0-9_-]*[A-Za-z0-9])?")
+DEVICE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
+SUFFIXES = (".json", ".yaml")
+EDITS = {"env", "deviceNodes", "mounts", "hooks", "additionalGids", "intelRdt", "netDevices"}
+TOP = {"cdiVersion", "kind", "devices", "containerEdits", "annotations"}
+MOST = 0o644
 """Mode of a document: runtimes read it, and what is in it decides about containers."""
-PROTECTED: Final = ("/", "/var/lib/kubelet", "/etc/cdi", "/var/run/cdi", "/run/cdi")
+PROTECTED = ("/", "/var/lib/kubelet", "/etc/cdi", "/var/run/cdi", "/run/cdi")
 
 
 def malformed(tree: Any) -> str:  # noqa: C901 — one branch for each rule

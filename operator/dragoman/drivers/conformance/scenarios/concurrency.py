@@ -3,7 +3,7 @@
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Any
 
 from dragoman.drivers.conformance.checks import FailedError, need
 from dragoman.drivers.conformance.scenarios import scenario
@@ -11,11 +11,11 @@ from dragoman.drivers.conformance.site import Site, reference
 from dragoman.drivers.kubeletplugin.client import CallError, Endpoint
 from dragoman.drivers.kubeletplugin.messages import Prepared
 
-CALLERS: Final = 8
-CLAIMS: Final = 32
-ROUNDS: Final = 200
-STEPS: Final = 500
-LATE_SECONDS: Final = 1.0
+CALLERS = 8
+CLAIMS = 32
+ROUNDS = 200
+STEPS = 500
+LATE_SECONDS = 1.0
 """For work that goes on after its call was answered."""
 
 

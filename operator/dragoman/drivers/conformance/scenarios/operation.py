@@ -5,7 +5,7 @@ import statistics
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import urllib3
 
@@ -16,23 +16,23 @@ from dragoman.drivers.conformance.site import Site
 from dragoman.drivers.kubeletplugin import messages
 from dragoman.drivers.kubeletplugin.client import Endpoint
 
-OLD: Final = ("/apis/resource.k8s.io/v1beta1/", "/apis/resource.k8s.io/v1beta2/")
-ONLY_V1: Final = "--runtime-config=resource.k8s.io/v1beta1=false,resource.k8s.io/v1beta2=false"
+OLD = ("/apis/resource.k8s.io/v1beta1/", "/apis/resource.k8s.io/v1beta2/")
+ONLY_V1 = "--runtime-config=resource.k8s.io/v1beta1=false,resource.k8s.io/v1beta2=false"
 """As Kubernetes 1.38 is."""
-WITHOUT_V1: Final = (
+WITHOUT_V1 = (
     "--runtime-config="
     "resource.k8s.io/v1=false,resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true"
 )
 """As Kubernetes 1.33 is."""
-FIRST_WITH_V1: Final = 34
+FIRST_WITH_V1 = 34
 """Minor release of Kubernetes that has resource.k8s.io/v1 and dra.v1."""
-TIMES: Final = 20
-SERIES: Final = re.compile(
+TIMES = 20
+SERIES = re.compile(
     r"(?P<series>[a-zA-Z_:][\w:]*(\{.*\})?)\s+(?P<value>[-+.\deE]+|[-+]?Inf|NaN)(\s+-?\d+)?"
 )
 """A line of Prometheus' text format, with or without a time."""
-ABOUT: Final = re.compile("prepare|claim", re.IGNORECASE)
-DURATION: Final = re.compile("second|duration|latency", re.IGNORECASE)
+ABOUT = re.compile("prepare|claim", re.IGNORECASE)
+DURATION = re.compile("second|duration|latency", re.IGNORECASE)
 
 
 @scenario("V1", "versions")

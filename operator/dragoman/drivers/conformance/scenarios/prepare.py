@@ -3,7 +3,6 @@
 import re
 import threading
 import time
-from typing import Final
 
 from dragoman.drivers.conformance.checks import FailedError, NotRunError, need
 from dragoman.drivers.conformance.scenarios import scenario
@@ -11,12 +10,12 @@ from dragoman.drivers.conformance.site import Site, new_uid, reference, renamed
 from dragoman.drivers.kubeletplugin import messages, wire
 from dragoman.drivers.kubeletplugin.client import TIMEOUT, CallError, Endpoint
 
-CDI_ID: Final = re.compile(
+CDI_ID = re.compile(
     r"[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?/[A-Za-z]([A-Za-z0-9_-]*[A-Za-z0-9])?"
     r"=[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?"
 )
 """Vendor, class and name, as the CDI specification has them."""
-MOST: Final = 32
+MOST = 32
 """`AllocationResultsMaxSize`."""
 
 

@@ -6,7 +6,6 @@ import shutil
 import threading
 import time
 from pathlib import Path
-from typing import Final
 
 from dragoman.drivers.conformance.checks import FailedError, need
 from dragoman.drivers.conformance.scenarios import scenario
@@ -15,12 +14,12 @@ from dragoman.drivers.conformance.subject import STOP_SECONDS
 from dragoman.drivers.kubeletplugin import client, messages
 from dragoman.drivers.kubeletplugin.client import CallError, Endpoint
 
-KUBELET: Final = "/var/lib/kubelet"
-HEALTH: Final = {messages.HEALTH, messages.HEALTH_V1}
-POD_UID: Final = "0" * 36
-SUN_PATH: Final = 107
-ANSWER_SECONDS: Final = 30.0
-LISTEN_SECONDS: Final = 0.05
+KUBELET = "/var/lib/kubelet"
+HEALTH = {messages.HEALTH, messages.HEALTH_V1}
+POD_UID = "0" * 36
+SUN_PATH = 107
+ANSWER_SECONDS = 30.0
+LISTEN_SECONDS = 0.05
 """Between bind and listen; the kubelet comes up to a second later."""
 
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dragoman.drivers.conformance.checks import FailedError, NotRunError, need
 from dragoman.drivers.conformance.scenarios import scenario
@@ -14,10 +14,10 @@ from dragoman.drivers.conformance.site import START_SECONDS, Site, reference
 from dragoman.drivers.kubeletplugin.client import CallError
 
 Json = Mapping[str, Any]
-MOMENTS: Final = 20
-WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+MOMENTS = 20
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 """A word of a name in camel case: `pciBusID` has three."""
-IDENTITIES: Final = {
+IDENTITIES = {
     *("uuid", "pci", "pcie", "serial", "mac"),
     *("pciaddress", "serialnumber", "macaddress"),  # names in lower case alone
 }

@@ -4,7 +4,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dragoman.drivers.conformance.checks import NotRunError, need
 from dragoman.drivers.conformance.scenarios import scenario
@@ -23,8 +23,8 @@ from dragoman.drivers.rights.dryruns import (
 from dragoman.drivers.throwaway.api import Api, ApiError
 from dragoman.versions import GROUP
 
-RBAC: Final = "rbac.authorization.k8s.io"
-FOREIGN_NODE: Final = "another-node"
+RBAC = "rbac.authorization.k8s.io"
+FOREIGN_NODE = "another-node"
 
 
 def excessive(rules: Any) -> str:

@@ -5,20 +5,20 @@ import json
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dragoman.drivers.conformance.checks import FailedError, NotRunError, need
 from dragoman.drivers.conformance.scenarios import scenario
 from dragoman.drivers.conformance.scenarios.prepare import shared_device
 from dragoman.drivers.conformance.site import Site, new_uid
 
-MAX_BYTES: Final = 10 * 1024
-MAX_CONDITIONS: Final = 8
-ENTRY_SECONDS: Final = 10.0
-BINDING: Final = ("bindingConditions", "bindingFailureConditions")
-BINDING_SECONDS: Final = 60.0
+MAX_BYTES = 10 * 1024
+MAX_CONDITIONS = 8
+ENTRY_SECONDS = 10.0
+BINDING = ("bindingConditions", "bindingFailureConditions")
+BINDING_SECONDS = 60.0
 """A tenth of the scheduler's default time-out: nothing has to be attached here."""
-METADATA: Final = "/var/run/kubernetes.io/dra-device-attributes/"
+METADATA = "/var/run/kubernetes.io/dra-device-attributes/"
 """Where containers find metadata of devices (k8s.io/dynamic-resource-allocation/api/metadata)."""
 
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 from urllib3.exceptions import HTTPError
 
@@ -17,16 +17,16 @@ from dragoman.drivers.conformance.scenarios import scenario
 from dragoman.drivers.conformance.site import START_SECONDS, Site
 from dragoman.drivers.throwaway.api import ApiError
 
-SLICES: Final = "/apis/resource.k8s.io/v1/resourceslices"
-QUIET_SECONDS: Final = 300.0
-NARROW: Final = (
+SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+QUIET_SECONDS = 300.0
+NARROW = (
     "--feature-gates=DRAPartitionableDevices=false,DRAConsumableCapacity=false",
     "--runtime-config=resource.k8s.io/v1beta1=false,resource.k8s.io/v1beta2=false",
 )
 """Flags of an API server that drops fields, and serves resource.k8s.io/v1 alone."""
-RETRY_SECONDS: Final = 130.0
+RETRY_SECONDS = 130.0
 """After an error: the back-off of Go's helper grows to a minute and more."""
-REPAIR_SECONDS: Final = 45.0
+REPAIR_SECONDS = 45.0
 """For a slice that was deleted or changed: the helper of Go drivers waits 30 s on purpose."""
 
 

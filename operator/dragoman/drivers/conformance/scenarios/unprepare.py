@@ -1,12 +1,10 @@
 """U: what NodeUnprepareResources leaves."""
 
-from typing import Final
-
 from dragoman.drivers.conformance.checks import need
 from dragoman.drivers.conformance.scenarios import scenario
 from dragoman.drivers.conformance.site import Site, new_uid, renamed
 
-CYCLES: Final = 100
+CYCLES = 100
 
 
 @scenario("U1")

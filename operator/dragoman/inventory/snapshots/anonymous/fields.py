@@ -1,7 +1,6 @@
 """The fields of a snapshot without names, and how each is treated; all others are left out."""
 
 from collections.abc import Mapping
-from typing import Final
 
 from dragoman.inventory.snapshots.anonymous.parts import (
     AMOUNTS,
@@ -61,7 +60,7 @@ from dragoman.inventory.snapshots.documents import (
     PREEMPTIBLE,
 )
 
-FIELDS: Final[Mapping[str, Mapping[str, Tree]]] = {
+FIELDS: Mapping[str, Mapping[str, Tree]] = {
     "nodes": {
         "metadata": {**metadata(NODE_NAME), "labels": labels},
         "spec": {"unschedulable": number, "taints": [TAINT]},

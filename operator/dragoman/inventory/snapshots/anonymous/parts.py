@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from dragoman.inventory.snapshots.anonymous.tokens import NODE
 from dragoman.inventory.snapshots.anonymous.treatments import (
@@ -70,28 +70,28 @@ def _without_names(names: NameTreatment, value: Any) -> Any:
     return record(found)
 
 
-DEPARTURES: Final[Treatment] = _without_names
+DEPARTURES: Treatment = _without_names
 
 
-_EFFECT: Final = words("NoSchedule", "NoExecute", "PreferNoSchedule", "None")
-BOOLEAN: Final = words("true", "false")
-STATUS: Final = words("True", "False", "Unknown")
-_TERM: Final[Tree] = {"matchExpressions": [KeyedValues()], "matchFields": [KeyedValues()]}
-NODE_SELECTOR: Final[Tree] = {"nodeSelectorTerms": [_TERM]}
-TAINT: Final[Tree] = {"key": KEY, "value": VALUE, "effect": _EFFECT, "timeAdded": TIME}
-TOLERATION: Final[Tree] = {
+_EFFECT = words("NoSchedule", "NoExecute", "PreferNoSchedule", "None")
+BOOLEAN = words("true", "false")
+STATUS = words("True", "False", "Unknown")
+_TERM: Tree = {"matchExpressions": [KeyedValues()], "matchFields": [KeyedValues()]}
+NODE_SELECTOR: Tree = {"nodeSelectorTerms": [_TERM]}
+TAINT: Tree = {"key": KEY, "value": VALUE, "effect": _EFFECT, "timeAdded": TIME}
+TOLERATION: Tree = {
     "key": KEY,
     "operator": words("Equal", "Exists", "Gt", "Lt"),
     "value": VALUE,
     "effect": _EFFECT,
     "tolerationSeconds": number,
 }
-CONDITIONS: Final[Tree] = [
+CONDITIONS: Tree = [
     {"type": CONDITION, "status": STATUS, "reason": REASON, "lastTransitionTime": TIME}
 ]
-AMOUNTS: Final = MapOf(RESOURCE_NAME, quantity)
-_CAPACITIES: Final = MapOf(CAPACITY, quantity)
-COUNTERS: Final = MapOf(FACT, {"value": quantity})
+AMOUNTS = MapOf(RESOURCE_NAME, quantity)
+_CAPACITIES = MapOf(CAPACITY, quantity)
+COUNTERS = MapOf(FACT, {"value": quantity})
 
 
 def metadata(name: Treatment) -> Mapping[str, Tree]:
@@ -131,8 +131,8 @@ def metadata(name: Treatment) -> Mapping[str, Tree]:
     }
 
 
-SELECTORS: Final[Tree] = [{"cel": {"expression": EXPRESSION}}]
-_EXACTLY: Final[Mapping[str, Tree]] = {
+SELECTORS: Tree = [{"cel": {"expression": EXPRESSION}}]
+_EXACTLY: Mapping[str, Tree] = {
     "deviceClassName": CLASS,
     "allocationMode": words("All", "ExactCount"),
     "count": number,
@@ -142,14 +142,14 @@ _EXACTLY: Final[Mapping[str, Tree]] = {
     "capacity": {"requests": _CAPACITIES},
     "derivedAttributes": [{"name": ATTRIBUTE, "expression": EXPRESSION}],
 }
-CONFIG: Final[Tree] = [
+CONFIG: Tree = [
     {
         "requests": [REQUEST],
         "source": words("FromClass", "FromClaim"),
         "opaque": {"driver": DRIVER},
     }
 ]
-CLAIM_SPEC: Final[Tree] = {
+CLAIM_SPEC: Tree = {
     "devices": {
         "requests": [
             {
@@ -164,7 +164,7 @@ CLAIM_SPEC: Final[Tree] = {
         "config": CONFIG,
     }
 }
-RESULT: Final[Tree] = {
+RESULT: Tree = {
     "request": REQUEST,
     "driver": DRIVER,
     "pool": NODE_NAME,
@@ -176,7 +176,7 @@ RESULT: Final[Tree] = {
     "bindingConditions": [CONDITION],
     "bindingFailureConditions": [CONDITION],
 }
-DEVICE_FIELDS: Final[Tree] = {
+DEVICE_FIELDS: Tree = {
     "name": DEVICE,
     "attributes": MapOf(
         FACT,
@@ -208,9 +208,9 @@ DEVICE_FIELDS: Final[Tree] = {
     "bindingFailureConditions": [CONDITION],
     "taints": [TAINT],
 }
-_CLAIMS: Final[Tree] = [{"name": ENTRY, "request": REQUEST}]
-RESOURCES: Final[Tree] = {"requests": AMOUNTS, "limits": AMOUNTS, "claims": _CLAIMS}
-CONTAINERS: Final[Tree] = [
+_CLAIMS: Tree = [{"name": ENTRY, "request": REQUEST}]
+RESOURCES: Tree = {"requests": AMOUNTS, "limits": AMOUNTS, "claims": _CLAIMS}
+CONTAINERS: Tree = [
     {
         "name": PROGRAM,
         "image": IMAGE,
@@ -219,7 +219,7 @@ CONTAINERS: Final[Tree] = [
         "ports": [{"hostPort": number}],
     }
 ]
-API_WORDS: Final = words(
+API_WORDS = words(
     *("*", "resource.k8s.io", "v1", "v1beta1", "v1beta2", "v1alpha3"),
     *("CREATE", "UPDATE", "DELETE", "CONNECT", "Cluster", "Namespaced"),
     *KINDS.values(),

@@ -9,13 +9,12 @@ import re
 from bisect import bisect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
-NODE: Final = "node"
-RESOURCE: Final = "resource"
-PREFIXES: Final[Mapping[str, str]] = {"object": "dragoman-hold-", "rule": "dragoman-"}
+NODE = "node"
+RESOURCE = "resource"
+PREFIXES: Mapping[str, str] = {"object": "dragoman-hold-", "rule": "dragoman-"}
 """How names begin that the toolkit itself gives, by table: their tokens begin like them."""
-_DOMAINS: Final = (
+_DOMAINS = (
     ("amd.com/gpu", "b.example"),
     ("deviceclass.resource.kubernetes.io/~", "e.example"),
     ("gpu.intel.com/i915", "gpu.intel.com"),
@@ -23,8 +22,8 @@ _DOMAINS: Final = (
     ("nvidia.com/gpu", "o.example"),
 )
 """Extended resources that keep their names, and a domain that sorts after each of them."""
-PLUGIN_RESOURCES: Final = frozenset(name for name, _ in _DOMAINS)
-_RESOURCE_DOMAIN: Final = re.compile(r"[^/]*/")
+PLUGIN_RESOURCES = frozenset(name for name, _ in _DOMAINS)
+_RESOURCE_DOMAIN = re.compile(r"[^/]*/")
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.cel.syntax.literals import LiteralError, string
 from dragoman.cel.syntax.tokens import Token, tokenize
@@ -23,7 +23,7 @@ from dragoman.inventory.snapshots.anonymous.tokens import (
 )
 from dragoman.model.amounts import AmountError, amount
 
-LEFT_OUT: Final = "(left out)"
+LEFT_OUT = "(left out)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,38 +221,38 @@ def version(kubernetes: str) -> str:
     return found.group() if found else ""
 
 
-NODE_NAME: Final = named(NODE)
-NAMESPACE: Final = named("ns")
-OBJECT: Final = named("object")
-UID: Final = named("uid")
-ENTRY: Final = named("entry")
-PROGRAM: Final = named("program", vocabulary.PROGRAMS)
-SCHEDULER: Final = named("scheduler", frozenset({"default-scheduler"}))
-CONDITION: Final = named("condition", frozenset({"Ready", "PodScheduled", "Initialized"}))
-FINALIZER: Final = named("finalizer", frozenset({vocabulary.FINALIZER}))
-KIND: Final = named(
+NODE_NAME = named(NODE)
+NAMESPACE = named("ns")
+OBJECT = named("object")
+UID = named("uid")
+ENTRY = named("entry")
+PROGRAM = named("program", vocabulary.PROGRAMS)
+SCHEDULER = named("scheduler", frozenset({"default-scheduler"}))
+CONDITION = named("condition", frozenset({"Ready", "PodScheduled", "Initialized"}))
+FINALIZER = named("finalizer", frozenset({vocabulary.FINALIZER}))
+KIND = named(
     "kind",
     frozenset({"DaemonSet", "DeviceMaintenance", "Job", "Node", "Pod", "PodGroup", "ReplicaSet"}),
 )
-CLASS: Final = _of_texts(_class)
-RESOURCE_NAME: Final = _of_texts(_resource)
-DEVICE: Final = _of_texts(_device)
-DRIVER: Final = _publishing("driver", lambda published: published.drivers)
-ATTRIBUTE: Final = _qualified("attribute", lambda published: published.attributes)
-CAPACITY: Final = _qualified("capacity", lambda published: published.capacities)
-REQUEST: Final = _of_texts(_request)
-FACT: Final = _of_texts(NameTreatment.fact)
-KEY: Final = _of_texts(_key)
-VALUE: Final = _of_texts(_value)
-OWNER: Final = _of_texts(_owner)
-PATH: Final = _of_texts(_path)
-IMAGE: Final = _of_texts(_image)
-WEBHOOK: Final = _of_texts(_webhook)
-EXPRESSION: Final = _of_texts(_expression)
-RESOURCE_ID: Final = _of_texts(_resource_id)
-TIME: Final = _matching(vocabulary.TIMES)
-API_VERSION: Final = _matching(vocabulary.GROUPS)
-REASON: Final = words(
+CLASS = _of_texts(_class)
+RESOURCE_NAME = _of_texts(_resource)
+DEVICE = _of_texts(_device)
+DRIVER = _publishing("driver", lambda published: published.drivers)
+ATTRIBUTE = _qualified("attribute", lambda published: published.attributes)
+CAPACITY = _qualified("capacity", lambda published: published.capacities)
+REQUEST = _of_texts(_request)
+FACT = _of_texts(NameTreatment.fact)
+KEY = _of_texts(_key)
+VALUE = _of_texts(_value)
+OWNER = _of_texts(_owner)
+PATH = _of_texts(_path)
+IMAGE = _of_texts(_image)
+WEBHOOK = _of_texts(_webhook)
+EXPRESSION = _of_texts(_expression)
+RESOURCE_ID = _of_texts(_resource_id)
+TIME = _matching(vocabulary.TIMES)
+API_VERSION = _matching(vocabulary.GROUPS)
+REASON = words(
     *("Unschedulable", "SchedulingGated", "SchedulerError", "KubeletReady", "KubeletNotReady"),
     *("ContainerCreating", "PodInitializing", "CrashLoopBackOff", "ImagePullBackOff"),
     *("ErrImagePull", "InvalidImageName", "RunContainerError", "CreateContainerError"),

@@ -1,11 +1,10 @@
 """Words that are of Kubernetes and of the toolkit, and so stay in a snapshot without names."""
 
 import re
-from typing import Final
 
-HOSTNAME: Final = "kubernetes.io/hostname"
+HOSTNAME = "kubernetes.io/hostname"
 
-KEYS: Final = frozenset(
+KEYS = frozenset(
     {
         HOSTNAME,
         "metadata.name",
@@ -30,23 +29,23 @@ KEYS: Final = frozenset(
     }
 )
 """Keys of labels and taints that are of Kubernetes, or of the toolkit."""
-VALUES: Final = frozenset(
+VALUES = frozenset(
     {"linux", "windows", "amd64", "arm64", "arm", "386", "ppc64le", "s390x", "riscv64"}
     | {"true", "false"}
 )
-NUMBER: Final = re.compile(r"-?[0-9]+", re.ASCII)
-TIMES: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
-VERSION: Final = re.compile(r"[0-9]+(\.[0-9]+){0,2}", re.ASCII)
-LABEL_KEY: Final = re.compile(
+NUMBER = re.compile(r"-?[0-9]+", re.ASCII)
+TIMES = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,2}", re.ASCII)
+LABEL_KEY = re.compile(
     r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII
 )
-LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
-RESOURCES: Final = re.compile(
+LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
+RESOURCES = re.compile(
     r"cpu|memory|pods|storage|ephemeral-storage|hugepages-[0-9]+[KMG]i", re.ASCII
 )
-IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
-QUOTA: Final = ".deviceclass.resource.k8s.io/devices"
-PROGRAMS: Final = frozenset(
+IMPLICIT = "deviceclass.resource.kubernetes.io/"
+QUOTA = ".deviceclass.resource.k8s.io/devices"
+PROGRAMS = frozenset(
     {
         "dragoman",
         "kube-controller-manager",
@@ -57,13 +56,13 @@ PROGRAMS: Final = frozenset(
         "device-taint-eviction-controller",
     }
 )
-FINALIZER: Final = "resource.kubernetes.io/delete-protection"
-COMMENT: Final = re.compile(r"//[^\n]*")
-CONTAINERS: Final = frozenset({"STRING", "BYTES", "QUOTED_IDENT"})
+FINALIZER = "resource.kubernetes.io/delete-protection"
+COMMENT = re.compile(r"//[^\n]*")
+CONTAINERS = frozenset({"STRING", "BYTES", "QUOTED_IDENT"})
 """Tokens of CEL that may contain what looks like a comment."""
-IMAGES: Final = frozenset({"dra-example-driver:v0.4.0", "dragoman:0.1.0"})
+IMAGES = frozenset({"dra-example-driver:v0.4.0", "dragoman:0.1.0"})
 """Last parts of images of drivers that verdicts are shipped for."""
-OWN_WEBHOOK: Final = ".dragoman.dev"
-GROUPS: Final = re.compile(
+OWN_WEBHOOK = ".dragoman.dev"
+GROUPS = re.compile(
     r"v1|(apps|batch|dragoman\.dev|[a-z]+\.k8s\.io)/v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?"
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dragoman.inventory.snapshots.anonymous.treatments import (
     KEY,
@@ -17,7 +17,7 @@ from dragoman.inventory.snapshots.anonymous.treatments import (
 )
 from dragoman.inventory.snapshots.anonymous.vocabulary import HOSTNAME
 
-_OPERATOR: Final = words("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_OPERATOR = words("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 
 @dataclass(frozen=True, slots=True)
