@@ -1,6 +1,9 @@
 """The shape of the repository."""
 
+import ast
+import re
 import subprocess
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -54,3 +57,28 @@ def test_imports_inside_functions_stay_few() -> None:
     sources = [path for root in ("operator", "webhooks") for path in (ROOT / root).rglob("*.py")]
     assert sources
     assert sum(path.read_text().count("PLC0415") for path in sources) <= 60
+
+
+ENTRY = re.compile(r"    \*{0,2}\w[\w.`, ]*: [a-z]")
+
+
+def entries(docstring: str) -> Iterator[str]:
+    """Yield the entries of its sections, such as `Attributes:`."""
+    within = False
+    for line in docstring.splitlines():
+        if line and not line.startswith(" "):
+            within = line in {"Args:", "Attributes:", "Raises:", "Returns:", "Yields:"}
+        elif within and not line.startswith("     "):
+            yield line
+
+
+def test_descriptions_of_attributes_and_parameters_start_with_a_capital_letter() -> None:
+    found, lower = 0, []
+    for path in (path for root in ("operator", "webhooks") for path in (ROOT / root).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                for entry in entries(ast.get_docstring(node) or ""):
+                    found += 1
+                    lower += [f"{path}: {entry}"] if ENTRY.match(entry) else []
+    assert found > 1000
+    assert lower == []

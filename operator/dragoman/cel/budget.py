@@ -20,7 +20,7 @@ class StepBudget:
     `EVALUATION_OVERHEAD`. The budget is not safe for use by several threads at once.
 
     Attributes:
-        remaining: steps left, never below 0.
+        remaining: Steps left, never below 0.
     """
 
     __slots__ = ("remaining",)
@@ -32,7 +32,7 @@ class StepBudget:
         """Deduct steps.
 
         Raises:
-            StepBudgetExceeded: fewer steps remain; then none are left.
+            StepBudgetExceeded: Fewer steps remain; then none are left.
         """
         self.remaining -= steps
         if self.remaining < 0:
@@ -44,8 +44,8 @@ class PatternBudget(StepBudget):
     """Steps for compiling the constant patterns of one author, all expressions together.
 
     Attributes:
-        patterns: the texts that compiled.
-        too_large: the texts that need more memory than a pattern may take.
+        patterns: The texts that compiled.
+        too_large: The texts that need more memory than a pattern may take.
     """
 
     __slots__ = ("patterns", "too_large")
@@ -59,7 +59,7 @@ class PatternBudget(StepBudget):
         """Check that steps remain for the compilation of another pattern.
 
         Raises:
-            StepBudgetExceeded: no steps remain.
+            StepBudgetExceeded: No steps remain.
         """
         if not self.remaining:
             raise StepBudgetExceeded

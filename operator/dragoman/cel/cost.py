@@ -86,8 +86,8 @@ def _traversal(value: Any, known: dict[int, int]) -> int:
     """Return the cost of a traversal of every part of a value.
 
     Args:
-        value: any value.
-        known: costs by identity: many parts can be the same container or long text.
+        value: Any value.
+        known: Costs by identity: many parts can be the same container or long text.
     """
     kind = type(value)
     if kind is bytes or (kind is str and value.isascii()):
@@ -219,8 +219,8 @@ def call_cost_of(function: str, overloads: tuple[str, ...]) -> int | CostFunctio
     """Return the cost of a call.
 
     Args:
-        function: its qualified name.
-        overloads: the overloads that the checker left open.
+        function: Its qualified name.
+        overloads: The overloads that the checker left open.
     """
     only = overloads[0] if len(overloads) == 1 else ""
     if only and function in _LIST_LIBRARY:

@@ -10,8 +10,8 @@ class Record(dict[str, Any]):
     """An object of a structural schema: the fields that expressions can see, by escaped name.
 
     Attributes:
-        raw: the whole object; costs depend on its size, and `==` on all its fields.
-        hidden: the names in `raw` that expressions cannot see.
+        raw: The whole object; costs depend on its size, and `==` on all its fields.
+        hidden: The names in `raw` that expressions cannot see.
     """
 
     __slots__ = ("hidden", "raw")
@@ -53,7 +53,7 @@ class MapList(DataList):
     """A list with x-kubernetes-list-type=map: `==` ignores order, `+` merges by key.
 
     Attributes:
-        names: the fields of the key.
+        names: The fields of the key.
     """
 
     __slots__ = ("names",)
@@ -67,7 +67,7 @@ class Invalid:
     """Data that does not fit its schema: every read fails with its message.
 
     Attributes:
-        message: the text, or a function that returns it.
+        message: The text, or a function that returns it.
     """
 
     __slots__ = ("message",)

@@ -20,8 +20,8 @@ class Device:
     """A device with converted attributes, for many evaluations.
 
     Attributes:
-        value: the value of the variable `device`.
-        failure: the error of every selector on this device, None without one.
+        value: The value of the variable `device`.
+        failure: The error of every selector on this device, None without one.
     """
 
     __slots__ = ("failure", "value")
@@ -45,8 +45,8 @@ def prepare(
     Args:
         device: `attributes` (name to one of int, bool, string, version or a list of them),
             `capacity` (name to `{"value": quantity}`), `allowMultipleAllocations`.
-        driver: name of the driver, the domain of names without one.
-        list_attributes: feature gate DRAListTypeAttributes; without it, a device with a list
+        driver: Name of the driver, the domain of names without one.
+        list_attributes: Feature gate DRAListTypeAttributes; without it, a device with a list
             attribute fails every selector.
     """
     try:
@@ -61,9 +61,9 @@ def _variable(device: Mapping[str, Any], driver: str, *, list_attributes: bool) 
     """Return the value of the variable `device`.
 
     Raises:
-        OperationError: an attribute or a capacity is invalid.
-        AttributeError: the device lacks objects where the API has them.
-        TypeError: the device lacks objects where the API has them.
+        OperationError: An attribute or a capacity is invalid.
+        AttributeError: The device lacks objects where the API has them.
+        TypeError: The device lacks objects where the API has them.
     """
     attributes = DefaultMap()
     own: dict[str, Any] = {}
@@ -102,7 +102,7 @@ def _attribute(attribute: Mapping[str, Any], *, list_attributes: bool) -> Any:
     """Return the value of a version or list attribute.
 
     Raises:
-        OperationError: an invalid version, or a kind of value that needs a feature gate.
+        OperationError: An invalid version, or a kind of value that needs a feature gate.
     """
     version = attribute.get("version")
     if version is not None:

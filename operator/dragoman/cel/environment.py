@@ -51,9 +51,9 @@ class Program:
     """A compiled expression: immutable, so that threads can share it.
 
     Attributes:
-        expression: its text.
-        type: the type the checker found for its result.
-        variables: names of the environment's variables, in the order of `evaluate`'s values.
+        expression: Its text.
+        type: The type the checker found for its result.
+        variables: Names of the environment's variables, in the order of `evaluate`'s values.
     """
 
     def __init__(
@@ -104,14 +104,14 @@ class Program:
         """Return the result and what it cost in CEL units.
 
         Args:
-            values: a value for each of `variables`, in the form that `representation` describes.
-            cost_limit: units after which the evaluation is cancelled.
-            budget: plain steps shared with other evaluations.
+            values: A value for each of `variables`, in the form that `representation` describes.
+            cost_limit: Units after which the evaluation is cancelled.
+            budget: Plain steps shared with other evaluations.
 
         Raises:
-            EvaluationError: with the scheduler's text; `cost` is the cost until then.
-            CostLimitExceeded: the cost limit or the steps ran out.
-            StepBudgetExceeded: the steps of the evaluation or of the budget ran out; this error
+            EvaluationError: With the scheduler's text; `cost` is the cost until then.
+            CostLimitExceeded: The cost limit or the steps ran out.
+            StepBudgetExceeded: The steps of the evaluation or of the budget ran out; this error
                 takes precedence over the outcome of the evaluation.
         """
         steps = EVALUATION_STEPS if budget is None else min(EVALUATION_STEPS, budget.remaining)
@@ -126,7 +126,7 @@ class Program:
         """Evaluate in a state made for this program; afterwards the state has the cost.
 
         Raises:
-            EvaluationError: as `evaluate`.
+            EvaluationError: As `evaluate`.
         """
         try:
             result = self.run(state)
@@ -141,11 +141,11 @@ class Program:
         """Return the result of the untyped program after a Python error of the typed one.
 
         Args:
-            error: one of `FAILURES` that `run` has raised.
-            state: as `run` left it; the cost spent until then counts as steps.
+            error: One of `FAILURES` that `run` has raised.
+            state: As `run` left it; the cost spent until then counts as steps.
 
         Raises:
-            EvaluationError: the error itself with its cost, or that of the untyped program.
+            EvaluationError: The error itself with its cost, or that of the untyped program.
         """
         if isinstance(error, (AttributeError, TypeError)):
             state[STEPS] -= state[COST]
@@ -189,13 +189,13 @@ class Environment:
     """The functions, variables and types that expressions can use.
 
     Attributes:
-        version: the Kubernetes version whose library applies, such as (1, 36).
-        variables: type of each variable.
-        structs: fields of each declared object type.
-        size_of_path: declared maximum sizes, for `Program.max_cost`.
-        bind: whether `cel.bind` belongs to it.
-        guarded: whether data may be invalid for its declared type (`representation.Invalid`).
-        extra: further overloads by function name.
+        version: The Kubernetes version whose library applies, such as (1, 36).
+        variables: Type of each variable.
+        structs: Fields of each declared object type.
+        size_of_path: Declared maximum sizes, for `Program.max_cost`.
+        bind: Whether `cel.bind` belongs to it.
+        guarded: Whether data may be invalid for its declared type (`representation.Invalid`).
+        extra: Further overloads by function name.
 
     It caches what it derives from these; every thread would compute the same values.
     """
@@ -229,11 +229,11 @@ class Environment:
         """Parse, check and compile an expression.
 
         Args:
-            expression: its text.
-            check_result: returns the error of a result's type, "" for a valid type.
+            expression: Its text.
+            check_result: Returns the error of a result's type, "" for a valid type.
 
         Raises:
-            CompileError: with every issue found, drawn as cel-go draws them.
+            CompileError: With every issue found, drawn as cel-go draws them.
         """
         try:
             tree = parse(expression, self._macros)

@@ -108,7 +108,7 @@ def set_key(item: Any) -> Any:
     """Return the key of a scalar in a set, where true is not 1.
 
     Raises:
-        TypeError: the item is no scalar; the API server accepts such a schema, and its rules fail.
+        TypeError: The item is no scalar; the API server accepts such a schema, and its rules fail.
     """
     if isinstance(item, dict):
         raise TypeError("runtime error: hash of unhashable type: map[string]interface {}")

@@ -19,7 +19,7 @@ class Issue:
     """One problem of the parser or the type checker.
 
     Attributes:
-        message: cel-go's wording, without position.
+        message: The wording of cel-go, without position.
         line: 1-based line; 0 when the problem has no position.
         column: 1-based column in code points; 0 when it has no position.
     """
@@ -53,7 +53,7 @@ class CompileError(Exception):
     """An expression that is invalid in its environment.
 
     Attributes:
-        issues: the problems found, in source order, at most `ISSUES_MAX`; `line` and `column`
+        issues: The problems found, in source order, at most `ISSUES_MAX`; `line` and `column`
             are the first one's.
     """
 
@@ -77,8 +77,8 @@ def failure(source: str, issues: list[tuple[int, str]]) -> CompileError:
     """Make the error of some (offset, message) issues; its text draws the first ones.
 
     Args:
-        source: the expression.
-        issues: at least one; a negative offset means no position.
+        source: The expression.
+        issues: At least one; a negative offset means no position.
     """
     kept = sorted(issues[:ISSUES_MAX], key=lambda issue: issue[0])
     found = tuple(Issue.at(source, pos, text) for pos, text in kept)
@@ -154,9 +154,9 @@ class FieldError:
     """One finding of a rule, like the API server's `field.Error`.
 
     Attributes:
-        type: one of `FieldErrorType`.
-        field: dotted path of the value, such as `spec.ports[0].name` or `spec.labels[k]`.
-        detail: text for the user; empty for duplicates.
+        type: One of `FieldErrorType`.
+        field: Dotted path of the value, such as `spec.ports[0].name` or `spec.labels[k]`.
+        detail: Text for the user; empty for duplicates.
     """
 
     type: str

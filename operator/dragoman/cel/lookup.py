@@ -22,7 +22,7 @@ def index_of(value: Any) -> int:
     """Return a value as a list index.
 
     Raises:
-        OperationError: the value is not a whole number.
+        OperationError: The value is not a whole number.
     """
     kind = type(value)
     if kind is int or (kind is Uint and value < 2**63):
@@ -67,7 +67,7 @@ def has_key(mapping: dict[Any, Any], value: Any, state: State) -> bool:
     """Return `value in map`, where 1, 1u and 1.0 are the same key.
 
     Raises:
-        EvaluationAborted: the value makes cel-go itself fail.
+        EvaluationAborted: The value makes cel-go itself fail.
     """
     spend_text_steps(state, value)
     if type(mapping) is BuiltMap and mapping:

@@ -153,7 +153,7 @@ def entry_key(value: Any) -> Any:
     """Return the dict key of a value for a new entry.
 
     Raises:
-        EvaluationAborted: such a key makes cel-go itself fail.
+        EvaluationAborted: Such a key makes cel-go itself fail.
     """
     if type(value) in _ADDRESSED:
         return StandIn(value)

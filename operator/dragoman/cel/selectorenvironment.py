@@ -28,10 +28,10 @@ def environment(
     """Return the environment of selectors.
 
     Args:
-        version: the Kubernetes version of the libraries, such as (1, 36).
-        list_attributes: whether attributes can be lists, so that their type is dyn.
-        includes: whether the function `includes` exists.
-        consumable_capacity: feature gate DRAConsumableCapacity.
+        version: The Kubernetes version of the libraries, such as (1, 36).
+        list_attributes: Whether attributes can be lists, so that their type is dyn.
+        includes: Whether the function `includes` exists.
+        consumable_capacity: Feature gate DRAConsumableCapacity.
     """
     attribute = types.DYN if list_attributes else types.ANY
     fields: dict[str, Type] = {

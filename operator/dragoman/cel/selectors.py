@@ -30,9 +30,9 @@ class Selector:
     """A compiled selector: immutable, so that threads can share it.
 
     Attributes:
-        expression: its text.
-        program: its program, with the checked type.
-        list_attributes: whether devices may have lists as attributes.
+        expression: Its text.
+        program: Its program, with the checked type.
+        list_attributes: Whether devices may have lists as attributes.
     """
 
     __slots__ = ("_cost", "_local_slots", "_run", "expression", "list_attributes", "program")
@@ -69,8 +69,8 @@ class Selector:
         For an invalid device, `matches` and `evaluate` raise the error.
 
         Args:
-            device: as for `matches`.
-            driver: as for `matches`.
+            device: As for `matches`.
+            driver: As for `matches`.
         """
         return prepare(device, driver=driver, list_attributes=self.list_attributes)
 
@@ -85,16 +85,16 @@ class Selector:
         """Return whether a device matches the selector.
 
         Args:
-            device: the API's JSON form (`attributes`, `capacity`, `allowMultipleAllocations`), or
+            device: The API's JSON form (`attributes`, `capacity`, `allowMultipleAllocations`), or
                 a prepared device.
-            driver: name of the driver, the domain of names without one; a prepared device has it.
-            budget: plain steps shared with other evaluations.
-            limit: cost, and plain steps, that end the evaluation; the scheduler's by default.
+            driver: Name of the driver, the domain of names without one; a prepared device has it.
+            budget: Plain steps shared with other evaluations.
+            limit: Cost, and plain steps, that end the evaluation; the scheduler's by default.
 
         Raises:
-            EvaluationError: with the scheduler's text, where the scheduler aborts the pod. Also for
+            EvaluationError: With the scheduler's text, where the scheduler aborts the pod. Also for
                 an invalid device.
-            CostLimitExceeded: the evaluation cost more than 1,000,000 units or plain steps.
+            CostLimitExceeded: The evaluation cost more than 1,000,000 units or plain steps.
         """
         ready = device if isinstance(device, Device) else self.prepare(device, driver=driver)
         value = ready.value
@@ -119,7 +119,7 @@ class Selector:
         """Return the typed result and its cost in CEL units.
 
         Raises:
-            EvaluationError: as `matches`; `cost` is the cost until then.
+            EvaluationError: As `matches`; `cost` is the cost until then.
         """
         if device.value is None:
             raise device.error
@@ -179,18 +179,18 @@ def compile(  # noqa: A001 — read as device.compile
     """Compile a device selector; the same text in the same environment is compiled once.
 
     Args:
-        expression: the selector.
-        kubernetes: the version whose environment applies, such as "1.34" or "v1.36.2"; what is
+        expression: The selector.
+        kubernetes: The version whose environment applies, such as "1.34" or "v1.36.2"; what is
             newer than the newest known one counts as that.
-        list_attributes: feature gate DRAListTypeAttributes (since 1.36, off by default).
-        consumable_capacity: feature gate DRAConsumableCapacity (since 1.34, on by default since
+        list_attributes: Feature gate DRAListTypeAttributes (since 1.36, off by default).
+        consumable_capacity: Feature gate DRAConsumableCapacity (since 1.34, on by default since
             1.36), without which `device.allowMultipleAllocations` does not exist.
-        stored: whether the expression is stored already, as for the scheduler. At admission, new
+        stored: Whether the expression is stored already, as for the scheduler. At admission, new
             ones can use only the libraries of the version before, and since 1.37 lists only
             with the gate.
 
     Raises:
-        CompileError: the text of the scheduler's error, with positions in `issues`.
+        CompileError: The text of the scheduler's error, with positions in `issues`.
         ValueError: `kubernetes` is not a version.
     """
     compiled = _compiled if len(expression) <= MAX_EXPRESSION else _compiled.__wrapped__

@@ -31,7 +31,7 @@ def spend_steps(state: State, steps: int) -> None:
     """Deduct plain steps.
 
     Raises:
-        StepBudgetExceeded: fewer steps remain.
+        StepBudgetExceeded: Fewer steps remain.
     """
     state[STEPS] -= steps
     if state[STEPS] < 0:
@@ -48,9 +48,9 @@ class Paced:
     """A function of (state, *arguments) that deducts plain steps for long texts.
 
     Attributes:
-        function: of the arguments; long texts take longer than its cost says.
-        per_step: code points of a plain step; less than 1 where each takes several steps.
-        call: plain steps of a call, however short its texts are.
+        function: Of the arguments; long texts take longer than its cost says.
+        per_step: Code points of a plain step; less than 1 where each takes several steps.
+        call: Plain steps of a call, however short its texts are.
     """
 
     __slots__ = ("call", "function", "per_step")
@@ -64,7 +64,7 @@ class Paced:
         """Deduct the steps and call the function.
 
         Raises:
-            StepBudgetExceeded: the texts take more steps than remain.
+            StepBudgetExceeded: The texts take more steps than remain.
         """
         if self.call:
             spend_steps(state, self.call)

@@ -33,11 +33,11 @@ class Type:
     """An immutable type; equal when kind, name and parameters are.
 
     Attributes:
-        kind: see `Kind`.
-        name: the name of the run-time type, such as `google.protobuf.Duration`.
-        params: element type, or key and value type, and so on.
-        open: whether a PARAM occurs anywhere inside.
-        exact: whether neither DYN, ANY, ERROR nor a PARAM occurs anywhere inside.
+        kind: See `Kind`.
+        name: The name of the run-time type, such as `google.protobuf.Duration`.
+        params: Element type, or key and value type, and so on.
+        open: Whether a PARAM occurs anywhere inside.
+        exact: Whether neither DYN, ANY, ERROR nor a PARAM occurs anywhere inside.
     """
 
     __slots__ = ("_hash", "exact", "kind", "name", "open", "params", "text")
@@ -182,8 +182,8 @@ class Bindings:
         """Return a type with its parameters replaced, unbound ones by dyn.
 
         Args:
-            of: the type.
-            known: types settled before; valid as long as no binding changes.
+            of: The type.
+            known: Types settled before; valid as long as no binding changes.
         """
         if not of.open:
             return of

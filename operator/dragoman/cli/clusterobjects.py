@@ -22,7 +22,7 @@ def read_cluster(
     """List ResourceSlices; with `everything` also classes, claims, templates and namespaces.
 
     Raises:
-        click.ClickException: the API server cannot be reached, or refuses.
+        click.ClickException: The API server cannot be reached, or refuses.
     """
     return asyncio.run(asked(kubeconfig, context, lambda api: _read(api, everything=everything)))
 

@@ -31,11 +31,11 @@ def texts(
     """Yield name and text of each file, or why it cannot be read; each file once.
 
     Args:
-        names: files, folders, patterns, `-` for standard input.
-        exclude: patterns of files to leave out.
+        names: Files, folders, patterns, `-` for standard input.
+        exclude: Patterns of files to leave out.
 
     Raises:
-        UnusableInput: a URL.
+        UnusableInput: A URL.
     """
     left_out = tuple(exclude)
     seen: set[str] = set()

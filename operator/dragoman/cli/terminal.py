@@ -19,8 +19,8 @@ def plain(text: str, *, keep: str = "\n") -> str:
     at the start of a line `::` becomes `\x3a:`.
 
     Args:
-        text: what is printed.
-        keep: control characters that stay.
+        text: What is printed.
+        keep: Control characters that stay.
     """
     if not text.isprintable():
         text = "".join(

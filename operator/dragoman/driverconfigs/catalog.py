@@ -18,7 +18,7 @@ def folder() -> Path:
     """Find the folder that holds the CRD and, in `catalog/`, one object per driver.
 
     Raises:
-        FileNotFoundError: an installation without them.
+        FileNotFoundError: An installation without them.
     """
     for candidate in (_PACKAGE / "crds", _CHECKOUT):
         if (candidate / "catalog").is_dir():

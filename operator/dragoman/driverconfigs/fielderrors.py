@@ -57,14 +57,14 @@ class ConfigFieldError:
     """One fault at one field.
 
     Attributes:
-        path: place of the value, such as `spec.devices.config[0].opaque.parameters.sharing`.
-        reason: the metav1 cause type, one of this module's constants.
-        detail: the fault, or the allowed values.
-        value: the value as JSON, shortened; None where a value explains nothing (missing or
+        path: Place of the value, such as `spec.devices.config[0].opaque.parameters.sharing`.
+        reason: The metav1 cause type, one of this module's constants.
+        detail: The fault, or the allowed values.
+        value: The value as JSON, shortened; None where a value explains nothing (missing or
             unknown fields).
-        public: the detail without users' values; None when `detail` has none.
-        variables: variables of the schema that the broken rule reads.
-        hint: the remedy, at the end of the text; never with users' values.
+        public: The detail without users' values; None when `detail` has none.
+        variables: Variables of the schema that the broken rule reads.
+        hint: The remedy, at the end of the text; never with users' values.
     """
 
     path: str

@@ -60,7 +60,7 @@ def parse(text: bytes) -> Any:
     JSON from Go, no key was repeated and the slower parser is not needed.
 
     Raises:
-        InvalidJSONError: invalid JSON, or a document that takes more than `MAX_MEMORY`.
+        InvalidJSONError: Invalid JSON, or a document that takes more than `MAX_MEMORY`.
     """
     _check_memory(text)
     try:
@@ -80,12 +80,12 @@ def _check_memory(text: bytes, width: int = 1) -> None:
     """Estimate the bytes that parsing takes at most, strings included, before it does.
 
     Args:
-        text: the document.
-        width: bytes of a character in a text without characters beyond the Basic Multilingual
+        text: The document.
+        width: Bytes of a character in a text without characters beyond the Basic Multilingual
             Plane; one of those makes Python store each character of the text in 4 bytes.
 
     Raises:
-        TooLargeError: it may take more than `MAX_MEMORY`.
+        TooLargeError: It may take more than `MAX_MEMORY`.
     """
     if (2 * _WIDEST + max(_NODE_BYTES.values())) * len(text) <= MAX_MEMORY:
         return  # whatever it holds: an ordinary request need not be searched
@@ -101,7 +101,7 @@ def _parse_leniently(text: bytes, reason: str) -> Any:
     """Parse a document with unreadable values.
 
     Raises:
-        InvalidJSONError: for the reason that the strict parser gave.
+        InvalidJSONError: For the reason that the strict parser gave.
     """
     _check_memory(text, width=2)  # lone surrogates take 2 bytes, like the rest of their text
     hooks: dict[str, Any] = {
@@ -190,7 +190,7 @@ def canonical(tree: Any) -> bytes | None:
     """Write a tree as compact JSON: the key of its validation result in a cache.
 
     Returns:
-        None where the bytes would not identify the tree: repeated keys, integers beyond 64 bits,
+        None where the bytes would not identify the tree: Repeated keys, integers beyond 64 bits,
         numbers out of range, strings with lone surrogates.
     """
     try:

@@ -13,8 +13,8 @@ class UnreadableValue:
     """A value that JSON can spell and a driver's decoder cannot hold.
 
     Attributes:
-        written: the value as it was written, or its beginning.
-        requirement: the condition that it breaks.
+        written: The value as it was written, or its beginning.
+        requirement: The condition that it breaks.
     """
 
     __slots__ = ("written",)
@@ -56,7 +56,7 @@ class DuplicateKeys(dict[str, Any]):
     """A JSON object in which keys occur more than once; it holds the last value of each.
 
     Attributes:
-        duplicate_keys: the keys concerned, each once, in order of appearance.
+        duplicate_keys: The keys concerned, each once, in order of appearance.
     """
 
     __slots__ = ("duplicate_keys",)

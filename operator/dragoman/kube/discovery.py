@@ -45,9 +45,9 @@ class Served:
     """The resources that claims need.
 
     Attributes:
-        claims: resourceclaims.
-        templates: resourceclaimtemplates, of the same version.
-        groups: podgroups of scheduling.k8s.io (KEP-5729); None where they have no claims.
+        claims: `resourceclaims`.
+        templates: `resourceclaimtemplates`, of the same version.
+        groups: `podgroups` of scheduling.k8s.io (KEP-5729); None where they have no claims.
     """
 
     claims: Resource
@@ -95,10 +95,10 @@ class ServedDevices:
     """The resources that say which devices there are.
 
     Attributes:
-        slices: resourceslices.
-        classes: deviceclasses.
-        rules: devicetaintrules (KEP-5055), or None.
-        nodes: nodes.
+        slices: `resourceslices`.
+        classes: `deviceclasses`.
+        rules: `devicetaintrules` (KEP-5055), or None.
+        nodes: `nodes`.
         kubernetes: The server's version, such as `v1.36.3`.
     """
 

@@ -54,8 +54,8 @@ class Manager:
     """Runs the components of a process until one of them ends.
 
     Args:
-        handlers: kopf's event handlers, called by reflectors; without them kopf itself watches,
-            and the informers only list.
+        handlers: The event handlers of kopf, called by reflectors; without them kopf itself
+            watches, and the informers only list.
         resync: Seconds between lists of informers that kopf feeds.
 
     Attributes:
@@ -67,7 +67,7 @@ class Manager:
         watches: When each watch last received anything.
         fault: Why the process cannot continue; empty while it can.
         stopping: Set when it cannot continue, or stops; kopf's stop flag.
-        memo: kopf's memo, which the event handlers receive.
+        memo: The memo of kopf, which the event handlers receive.
     """
 
     def __init__(self, handlers: Iterable[Any], resync: float) -> None:

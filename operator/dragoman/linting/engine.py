@@ -46,10 +46,10 @@ class CheckOptions:
     """What the user chose.
 
     Attributes:
-        severities: by rule; rules that are not named keep their own.
-        complete: whether the input holds everything that its objects may name.
-        any_version: whether the manifests may go to a server of another version.
-        target: the version that the cluster is upgraded to; None where none was named.
+        severities: By rule; rules that are not named keep their own.
+        complete: Whether the input holds everything that its objects may name.
+        any_version: Whether the manifests may go to a server of another version.
+        target: The version that the cluster is upgraded to; None where none was named.
     """
 
     severities: Mapping[str, str] = field(default_factory=dict)
@@ -63,11 +63,11 @@ class CheckedText:
     """One text and its documents.
 
     Attributes:
-        name: of the file, `-` for standard input.
-        text: its content.
-        documents: what was read of it.
-        failure: why it could not be read.
-        template: whether it is a template of Helm that was not rendered.
+        name: Of the file, `-` for standard input.
+        text: Its content.
+        documents: What was read of it.
+        failure: Why it could not be read.
+        template: Whether it is a template of Helm that was not rendered.
     """
 
     name: str
@@ -103,8 +103,8 @@ class Checked:
     """The report together with what `fixes` can correct.
 
     Attributes:
-        report: for the user.
-        fixable: findings with edits, by file.
+        report: For the user.
+        fixable: Findings with edits, by file.
     """
 
     report: CheckReport
@@ -123,12 +123,12 @@ def check(  # noqa: PLR0913 — two have defaults
     """Check texts.
 
     Args:
-        sources: the texts, read.
-        api: the API of the chosen version.
-        devices: known devices.
-        options: the user's choices.
-        driver_configs: judges driver configs.
-        known: objects of the cluster, which are named but not checked.
+        sources: The texts, read.
+        api: The API of the chosen version.
+        devices: Known devices.
+        options: The user's choices.
+        driver_configs: Judges driver configs.
+        known: Objects of the cluster, which are named but not checked.
     """
     sources = list(sources)
     found = tuple(

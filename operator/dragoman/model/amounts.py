@@ -107,7 +107,7 @@ def amount(text: str) -> Amount:
     """Read a quantity.
 
     Raises:
-        AmountError: the text is not a quantity, or the number is too large.
+        AmountError: The text is not a quantity, or the number is too large.
     """
     if len(text) > _LONGEST:
         raise AmountError(f"a quantity has at most {_LONGEST} characters, this one {len(text)}")

@@ -36,7 +36,7 @@ class BoundPod:
         nominated: Whether the node is only promised.
         priority: `spec.priority`, 0 where unset.
         started: `status.startTime`; `NOT_STARTED` where unset.
-        requests: cpu, memory and others; see `model.needs`.
+        requests: `cpu`, memory and others; see `model.needs`.
         labels: `metadata.labels`.
         phase: `status.phase`.
         ready: Whether the condition Ready is True.

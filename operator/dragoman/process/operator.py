@@ -34,8 +34,8 @@ class Operator:
 
     Args:
         settings: Which components run, and how.
-        handlers: kopf's event handlers, called by reflectors; without them kopf itself watches,
-            and the informers only list.
+        handlers: The event handlers of kopf, called by reflectors; without them kopf itself
+            watches, and the informers only list.
 
     Attributes:
         client: The connections to the API server.
@@ -68,7 +68,7 @@ class Operator:
         """Find out what the API server serves, and start the components.
 
         Args:
-            memo: kopf's memo, which the event handlers receive.
+            memo: The memo of kopf, which the event handlers receive.
 
         Raises:
             Exception: A component cannot start; `fault` says why, and nothing is left running.

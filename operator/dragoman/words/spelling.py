@@ -24,7 +24,7 @@ class SuggestionBudget:
     """Pairs of letters left; without any, nothing is suggested.
 
     Attributes:
-        left: pairs of letters, below 0 once a search exceeded the budget.
+        left: Pairs of letters, below 0 once a search exceeded the budget.
     """
 
     left: int = LETTER_PAIRS
@@ -48,10 +48,10 @@ def closest(
     candidate's letters must match, so `a` does not suggest `b`. Ties go to the first in order.
 
     Args:
-        name: the name as written.
-        known: the candidates.
-        edits: edits allowed.
-        budget: shared with other searches; an exceeded budget gives no suggestion.
+        name: The name as written.
+        known: The candidates.
+        edits: Edits allowed.
+        budget: Shared with other searches; an exceeded budget gives no suggestion.
     """
     budget = budget or SuggestionBudget()
     budget.left -= len(known)

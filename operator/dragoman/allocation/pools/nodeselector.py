@@ -33,7 +33,7 @@ def matches(selector: NodeSelector, node: Node) -> bool:
     """Tell whether a node meets a selector.
 
     Raises:
-        NodeSelectorError: a requirement is invalid, in whichever term.
+        NodeSelectorError: A requirement is invalid, in whichever term.
     """
     check(selector)
     return any(_meets(term, node) for term in selector.terms if term.expressions or term.fields)

@@ -40,7 +40,7 @@ def relevant(item: Slice, node: Node, profile: Profile) -> bool:
     """Tell whether a slice has devices for a node.
 
     Raises:
-        NodeSelectorError: with the scheduler's text.
+        NodeSelectorError: With the scheduler's text.
     """
     if item.shared_counters and counters_everywhere(profile):
         return True
@@ -70,7 +70,7 @@ def device_on_node(content: Content, node: Node) -> bool:
     """Tell whether a device of a slice with perDeviceNodeSelection can be used on a node.
 
     Raises:
-        NodeSelectorError: with the scheduler's text.
+        NodeSelectorError: With the scheduler's text.
     """
     if content.node_name:
         return content.node_name == node.name

@@ -81,7 +81,7 @@ class NodeView:
         """Tell whether a device can be used on the node.
 
         Raises:
-            NodeSelectorError: with the scheduler's text.
+            NodeSelectorError: With the scheduler's text.
         """
         found = self._on_node.get(position)
         if found is None:

@@ -28,8 +28,8 @@ def check(tree: Node, scope: Scope) -> list[tuple[int, str]]:
     """Annotate a tree with types; return (offset, message) of every error.
 
     Args:
-        tree: as parsed; names and namespaced functions are settled in place.
-        scope: functions, variables and object types of the environment.
+        tree: As parsed; names and namespaced functions are settled in place.
+        scope: Functions, variables and object types of the environment.
     """
     checker = _Checker(scope)
     checker.visit(tree)

@@ -30,8 +30,8 @@ class Literals:
     """The literals and calls to check.
 
     Attributes:
-        aggregates: list and map literals outside of `format` calls.
-        calls: calls of the functions of CHECKED.
+        aggregates: List and map literals outside of `format` calls.
+        calls: Calls of the functions of CHECKED.
     """
 
     aggregates: list[ListNode | MapNode] = field(default_factory=list)

@@ -11,11 +11,11 @@ class Overload:
     """One signature of a function.
 
     Attributes:
-        name: the overload id, the key of costs and implementations.
-        member: whether the first parameter is the receiver.
-        params: types of the parameters, the receiver's first.
-        result: type of the result.
-        names: the type parameters in the signature.
+        name: The overload id, the key of costs and implementations.
+        member: Whether the first parameter is the receiver.
+        params: Types of the parameters, the receiver's first.
+        result: Type of the result.
+        names: The type parameters in the signature.
     """
 
     name: str
@@ -33,10 +33,10 @@ def fitting(
     Overloads of different results together return dyn: only the run-time types decide then.
 
     Args:
-        overloads: all overloads of the function.
-        args: types of the arguments, the receiver's first.
-        bindings: of the expression; every overload that fits binds the parameters it unifies.
-        member: whether the call has a receiver.
+        overloads: All overloads of the function.
+        args: Types of the arguments, the receiver's first.
+        bindings: Of the expression; every overload that fits binds the parameters it unifies.
+        member: Whether the call has a receiver.
     """
     result: Type | None = None
     names = []

@@ -27,12 +27,12 @@ class Scope:
     """What the checker needs of an environment.
 
     Attributes:
-        functions: the overloads of each function.
-        variables: the type of each variable.
-        type_names: the types that expressions can name.
-        structs: the fields of each declared object type.
-        checks_literals: whether constants are checked at compile time.
-        resolved: a cache of overload resolutions; every thread would compute the same.
+        functions: The overloads of each function.
+        variables: The type of each variable.
+        type_names: The types that expressions can name.
+        structs: The fields of each declared object type.
+        checks_literals: Whether constants are checked at compile time.
+        resolved: A cache of overload resolutions; every thread would compute the same.
     """
 
     functions: Mapping[str, Sequence[Overload]]
@@ -47,7 +47,7 @@ class Names:
     """Names that an expression can use.
 
     Attributes:
-        locals: variables of macros and their types, the innermost last.
+        locals: Variables of macros and their types, the innermost last.
     """
 
     def __init__(self, scope: Scope) -> None:

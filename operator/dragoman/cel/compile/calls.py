@@ -33,11 +33,11 @@ def call(
     """Compile a call.
 
     Args:
-        function: the overload's implementation.
-        args: the arguments, receiver first.
-        call_cost: cost of the call itself.
-        stateful: whether the function takes the state first.
-        sequence: whether a failed argument ends the evaluation of arguments.
+        function: The overload's implementation.
+        args: The arguments, receiver first.
+        call_cost: Cost of the call itself.
+        stateful: Whether the function takes the state first.
+        sequence: Whether a failed argument ends the evaluation of arguments.
     """
     cost = sum(arg.cost for arg in args)
     flat = all(arg.flat for arg in args)

@@ -28,11 +28,11 @@ class Closure:
     """Compiled code.
 
     Attributes:
-        run: evaluates in a state; raises EvaluationError.
+        run: Evaluates in a state; raises EvaluationError.
         cost: CEL cost of every run, charged by the caller.
-        flat: whether a successful run never adds to `state[COST]`.
-        constant: its value if it is a constant, which costs nothing, else ABSENT.
-        known: its value if it is known at compile time, although each run costs, else ABSENT.
+        flat: Whether a successful run never adds to `state[COST]`.
+        constant: Its value if it is a constant, which costs nothing, else ABSENT.
+        known: Its value if it is known at compile time, although each run costs, else ABSENT.
     """
 
     run: Code
@@ -85,7 +85,7 @@ def spend_cost(state: State, cost: int) -> None:
     """Charge a cost that depends on values.
 
     Raises:
-        CostLimitExceeded: the evaluation cost more than its limit.
+        CostLimitExceeded: The evaluation cost more than its limit.
     """
     state[COST] += cost
     if state[COST] > state[LIMIT]:
@@ -97,9 +97,9 @@ class Compiled:
     """A compiled expression.
 
     Attributes:
-        run: evaluates in a state.
+        run: Evaluates in a state.
         cost: CEL cost of every evaluation, charged before it starts.
-        slots: number of slots of the state.
+        slots: Number of slots of the state.
     """
 
     run: Code

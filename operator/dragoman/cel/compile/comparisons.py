@@ -164,10 +164,10 @@ def ordered_with(function: str, left: Closure, number: int, other: Code2) -> Clo
     """Compile an ordering of any value with a constant int.
 
     Args:
-        function: the operator.
-        left: the value.
-        number: the constant.
-        other: compares values that are not ints, or raises.
+        function: The operator.
+        left: The value.
+        number: The constant.
+        other: Compares values that are not ints, or raises.
     """
     test, code = _TESTS[function], left.run
 

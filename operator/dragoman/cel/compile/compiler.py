@@ -54,10 +54,10 @@ def compile_tree(
     """Compile a checked tree.
 
     Args:
-        tree: annotated by the checker, without errors.
-        variables: slot of each variable, from FIRST_VARIABLE on.
-        functions: the overloads of the environment.
-        guarded: whether data may be `Invalid`, so that every read of data checks the value.
+        tree: Annotated by the checker, without errors.
+        variables: Slot of each variable, from FIRST_VARIABLE on.
+        functions: The overloads of the environment.
+        guarded: Whether data may be `Invalid`, so that every read of data checks the value.
 
     Raises:
         CompileError: `program instantiation failed: ..` when a constant cannot be converted.

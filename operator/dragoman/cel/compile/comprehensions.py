@@ -27,8 +27,8 @@ def comprehension(macro: str, loop: Loop, parts: Sequence[Closure | None]) -> Cl
 
     Args:
         macro: `Comprehension.macro`.
-        loop: what the macro iterates over.
-        parts: the predicate, None without one, and the transformation if there is any.
+        loop: What the macro iterates over.
+        parts: The predicate, None without one, and the transformation if there is any.
     """
     predicate, *others = parts
     if macro in ("all", "exists"):

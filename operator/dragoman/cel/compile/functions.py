@@ -27,10 +27,10 @@ def function_call(
     """Compile a call.
 
     Args:
-        node: annotated by the checker.
-        args: the arguments, the receiver first.
-        overloads: all overloads of the function.
-        exact: whether every argument is sure to have its static type.
+        node: Annotated by the checker.
+        args: The arguments, the receiver first.
+        overloads: All overloads of the function.
+        exact: Whether every argument is sure to have its static type.
     """
     call_cost = call_cost_of(node.function, node.overloads)
     # cel-go evaluates the argument list of `format` like the arguments of a call of three.

@@ -15,9 +15,9 @@ class Loop:
     """A loop: its items, and the slots of its variables.
 
     Attributes:
-        items: the list or map.
-        slot: slot of the element or key, or of the index in a two-variable macro.
-        second: slot of the value of a two-variable macro, 0 for one variable.
+        items: The list or map.
+        slot: Slot of the element or key, or of the index in a two-variable macro.
+        second: Slot of the value of a two-variable macro, 0 for one variable.
     """
 
     items: Closure
@@ -35,8 +35,8 @@ def begin(loop: Loop, items: Any, state: State) -> Iterator[None]:
     """Start a loop over a value; return an iterator that sets the variables of each round.
 
     Raises:
-        OperationError: the value is neither list nor map.
-        StepBudgetExceeded: there are not enough steps left for all rounds.
+        OperationError: The value is neither list nor map.
+        StepBudgetExceeded: There are not enough steps left for all rounds.
     """
     two = bool(loop.second)
     kind = type(items)

@@ -29,7 +29,7 @@ class Patterns:
         """Return the implementation of a function for a constant pattern.
 
         Raises:
-            OperationError: the pattern is invalid, or all patterns together are too large.
+            OperationError: The pattern is invalid, or all patterns together are too large.
         """
         regex = compile_regex(pattern)
         self._steps += regex.steps

@@ -23,10 +23,10 @@ class Qualifier:
     """One field selection or index.
 
     Attributes:
-        key: the constant key, or None when `code` computes it.
-        code: computes the key.
-        cost: fixed cost of computing the key.
-        optional: whether it was written `.?` or `[?`.
+        key: The constant key, or None when `code` computes it.
+        code: Computes the key.
+        cost: Fixed cost of computing the key.
+        optional: Whether it was written `.?` or `[?`.
     """
 
     key: Any
@@ -40,11 +40,11 @@ class Selection:
     """A base and the qualifiers that apply to it.
 
     Attributes:
-        base: what the selection starts from.
-        slot: slot of the variable it starts from, 0 when it is no variable.
-        lead: cost of the selection itself, one unit less for a test: its last qualifier is free.
-        qualifiers: the outermost last.
-        test: whether the last qualifier is only tested (`has`).
+        base: What the selection starts from.
+        slot: Slot of the variable it starts from, 0 when it is no variable.
+        lead: Cost of the selection itself, one unit less for a test: its last qualifier is free.
+        qualifiers: The outermost last.
+        test: Whether the last qualifier is only tested (`has`).
     """
 
     base: Closure

@@ -15,10 +15,10 @@ class Variables:
     """Variables in scope by name; those of macros hide others of their name.
 
     Args:
-        variables: slot of each variable of the environment, from FIRST_VARIABLE on.
+        variables: Slot of each variable of the environment, from FIRST_VARIABLE on.
 
     Attributes:
-        slots: number of slots of the state.
+        slots: Number of slots of the state.
     """
 
     def __init__(self, variables: Mapping[str, int]) -> None:

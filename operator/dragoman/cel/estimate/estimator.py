@@ -37,8 +37,8 @@ def estimate(tree: Node, size_of_path: SizeOfPath) -> int:
     """Return the maximum cost of a checked expression.
 
     Args:
-        tree: as the checker left it.
-        size_of_path: declared sizes of the environment's variables.
+        tree: As the checker left it.
+        size_of_path: Declared sizes of the environment's variables.
     """
     return _Estimator(size_of_path).cost(tree)
 

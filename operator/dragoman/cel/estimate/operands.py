@@ -28,10 +28,10 @@ class CallByOverload:
     """A call by one of the overloads that the checker left open.
 
     Attributes:
-        function: the function's qualified name.
-        overload: the overload's id.
-        operands: the receiver first, then the arguments.
-        size_of_path: declared sizes of the environment's variables.
+        function: The function's qualified name.
+        overload: The overload's id.
+        operands: The receiver first, then the arguments.
+        size_of_path: Declared sizes of the environment's variables.
     """
 
     function: str

@@ -27,7 +27,7 @@ def insert(building: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
     """Add an entry to a map under construction, and return the map.
 
     Raises:
-        OperationError: the map has the key already.
+        OperationError: The map has the key already.
     """
     stored = entry_key(key)
     if stored in building:

@@ -114,7 +114,7 @@ def contains(items: list[Any], item: Any, state: State) -> bool:
     """Return whether a list contains a value; an invalid element fails only without a match.
 
     Raises:
-        OperationError: no element is equal, and one of them does not fit its schema.
+        OperationError: No element is equal, and one of them does not fit its schema.
     """
     if not isinstance(items, DataList):
         return any(equals(item, one, state) for one in items)

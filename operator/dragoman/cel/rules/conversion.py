@@ -42,8 +42,8 @@ class Converter:
         """Return the CEL value of JSON data.
 
         Args:
-            value: data as `json.loads` returns it.
-            known: the caller's cache of converted parts, for one validation.
+            value: Data as `json.loads` returns it.
+            known: The caller's cache of converted parts, for one validation.
         """
         if value is None:
             if self._nullable:

@@ -32,11 +32,11 @@ def normalized(text: str, schema: Mapping[str, Any]) -> str:
     """Return a rule's `fieldPath` in the form that follows the path of its object.
 
     Args:
-        text: such as `.sharing.strategy` or `.labels['k']`.
-        schema: the schema of the rule.
+        text: Such as `.sharing.strategy` or `.labels['k']`.
+        schema: The schema of the rule.
 
     Raises:
-        PathError: the schema has no such field.
+        PathError: The schema has no such field.
     """
     path = ""
     for name in _names(text):

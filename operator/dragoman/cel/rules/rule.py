@@ -23,17 +23,17 @@ class Rule:
     """A rule of x-kubernetes-validations.
 
     Attributes:
-        text: the expression, trimmed.
-        program: its program, None when the rule is blank or does not compile.
-        error: why it does not compile, "" if it does.
-        transition: whether the rule reads `oldSelf`.
-        optional_old_self: whether `oldSelf` is an optional that may be empty.
-        message: the fixed message, trimmed; "" without one.
-        message_program: the program of the messageExpression, None without one that compiles.
-        message_error: why the messageExpression does not compile, "" if it does.
-        reason: one of `FieldErrorType`.
-        field_path: appended to the path of the value, "" for the value itself.
-        field_path_error: why the fieldPath is invalid, so that it is ignored; "" if it is valid.
+        text: The expression, trimmed.
+        program: Its program, None when the rule is blank or does not compile.
+        error: Why it does not compile, "" if it does.
+        transition: Whether the rule reads `oldSelf`.
+        optional_old_self: Whether `oldSelf` is an optional that may be empty.
+        message: The fixed message, trimmed; "" without one.
+        message_program: The program of the messageExpression, None without one that compiles.
+        message_error: Why the messageExpression does not compile, "" if it does.
+        reason: One of `FieldErrorType`.
+        field_path: Appended to the path of the value, "" for the value itself.
+        field_path_error: Why the fieldPath is invalid, so that it is ignored; "" if it is valid.
     """
 
     text: str
@@ -66,8 +66,8 @@ def compile_rule(
 
     Args:
         source: `rule`, `message`, `messageExpression`, `reason`, `fieldPath`, `optionalOldSelf`.
-        environments: with a plain and with an optional `oldSelf`.
-        schema: the schema of the rule.
+        environments: With a plain and with an optional `oldSelf`.
+        schema: The schema of the rule.
     """
     optional = bool(source.get("optionalOldSelf"))
     environment = environments[optional]

@@ -50,8 +50,8 @@ class RuleProblem:
     """An error in a rule itself, for the author of the schema.
 
     Attributes:
-        path: path in the schema, such as `properties[ports].items.x-kubernetes-validations[0]`.
-        message: the text of the API server.
+        path: Path in the schema, such as `properties[ports].items.x-kubernetes-validations[0]`.
+        message: The text of the API server.
     """
 
     path: str
@@ -62,9 +62,9 @@ class RuleSet:
     """The compiled rules of a schema: immutable, so that threads can share it.
 
     Attributes:
-        path: path that errors start with.
-        level: the rules, nested as the schema is; None without any rule.
-        problems: rules, messages and field paths that do not compile.
+        path: Path that errors start with.
+        level: The rules, nested as the schema is; None without any rule.
+        problems: Rules, messages and field paths that do not compile.
     """
 
     def __init__(self, path: str, level: Level | None, variables: RuleVariables) -> None:
@@ -79,12 +79,12 @@ class RuleSet:
         """Return the errors of a value, none if it is valid.
 
         Args:
-            value: data as `json.loads` returns it; it does not change.
-            old: the stored value in an update; rules that read `oldSelf` are skipped without it.
-            budget: plain steps shared with other evaluations.
+            value: Data as `json.loads` returns it; it does not change.
+            old: The stored value in an update; rules that read `oldSelf` are skipped without it.
+            budget: Plain steps shared with other evaluations.
 
         Raises:
-            StepBudgetExceeded: the shared budget is used up.
+            StepBudgetExceeded: The shared budget is used up.
         """
         return self.outcome(value, old, budget=budget).errors
 
@@ -92,9 +92,9 @@ class RuleSet:
         """Return the errors together with their cost in CEL units.
 
         Args:
-            value: as for `validate`.
-            old: as for `validate`.
-            budget: as for `validate`.
+            value: As for `validate`.
+            old: As for `validate`.
+            budget: As for `validate`.
         """
         validation = Validation(self._variables.values, budget)
         if self.level is not None:
@@ -117,16 +117,16 @@ def compile(  # noqa: A001 — read as rules.compile
     sets compiled last by the schema's content.
 
     Args:
-        schema: an OpenAPI v3 structural schema as JSON.
-        path: path of the value that errors start with; "" for a whole object.
-        variables: read-only variables by name, such as `{"variables.limit": 3}`, with plain JSON
+        schema: An OpenAPI v3 structural schema as JSON.
+        path: Path of the value that errors start with; "" for a whole object.
+        variables: Read-only variables by name, such as `{"variables.limit": 3}`, with plain JSON
             values; their types are the values' (bool, int, double, string, list, map).
-        resource_root: whether the schema describes a whole resource, so that rules can read
+        resource_root: Whether the schema describes a whole resource, so that rules can read
             apiVersion, kind, metadata.name and metadata.generateName.
-        cache: whether to keep the rule set, and to reuse one that was kept.
+        cache: Whether to keep the rule set, and to reuse one that was kept.
 
     Raises:
-        ValueError: the schema has more than 100 levels.
+        ValueError: The schema has more than 100 levels.
     """
     if depth_of(schema) > MAX_LEVELS:
         raise ValueError(f"the schema has more than {MAX_LEVELS} levels")
@@ -181,10 +181,10 @@ class _Builder:
         """Return the rules of a schema and of its parts, None without any.
 
         Args:
-            rules: the schema that has the rules: the node, or a part of its `allOf`.
-            node: the schema of the value.
-            shape: the part of the value that expressions can see.
-            root: whether it is a whole resource.
+            rules: The schema that has the rules: the node, or a part of its `allOf`.
+            node: The schema of the value.
+            shape: The part of the value that expressions can see.
+            root: Whether it is a whole resource.
         """
         own = self.rules(rules, node, shape)
         element = shape.element if shape is not None else None

@@ -35,11 +35,11 @@ class Shape:
     """A declared type.
 
     Attributes:
-        type: the CEL type of a scalar; of containers only its kind counts.
-        most: maximum size, 0 for values whose size is always 1.
-        least_bytes: minimum size of the value in JSON.
-        fields: shapes of an object's fields, by escaped name.
-        element: shape of the elements of a list or map.
+        type: The CEL type of a scalar; of containers only its kind counts.
+        most: Maximum size, 0 for values whose size is always 1.
+        least_bytes: Minimum size of the value in JSON.
+        fields: Shapes of an object's fields, by escaped name.
+        element: Shape of the elements of a list or map.
     """
 
     type: Type
@@ -103,8 +103,8 @@ class Shapes:
         """Return the shape of a schema, None if CEL cannot represent its values.
 
         Args:
-            schema: a structural schema.
-            root: whether it describes a whole resource.
+            schema: A structural schema.
+            root: Whether it describes a whole resource.
         """
         key = (id(schema), root)
         if key not in self._made:
@@ -197,9 +197,9 @@ def declared_type(shape: Shape, name: str, structs: dict[str, Mapping[str, Type]
     """Return the CEL type of a shape; collect its object types, named after their place.
 
     Args:
-        shape: what to declare.
-        name: name of the type if it is an object.
-        structs: receives the fields of every object type.
+        shape: What to declare.
+        name: Name of the type if it is an object.
+        structs: Receives the fields of every object type.
     """
     kind = shape.type.kind
     if kind is Kind.STRUCT:

@@ -41,13 +41,13 @@ class Level:
     """The rules of one schema node and of the nodes below it.
 
     Attributes:
-        rules: its own rules, in order.
-        convert: converts data to a CEL value.
-        items: rules of the elements of a list.
-        values: rules of the values of a map.
-        properties: rules of the properties of an object.
-        alternatives: rules of the parts of `allOf`.
-        list_map_keys: fields that pair the elements of a list with the old ones; empty for none.
+        rules: Its own rules, in order.
+        convert: Converts data to a CEL value.
+        items: Rules of the elements of a list.
+        values: Rules of the values of a map.
+        properties: Rules of the properties of an object.
+        alternatives: Rules of the parts of `allOf`.
+        list_map_keys: Fields that pair the elements of a list with the old ones; empty for none.
     """
 
     rules: tuple[Rule, ...]
@@ -64,7 +64,7 @@ class Outcome:
     """The result of a validation.
 
     Attributes:
-        errors: one for each rule that failed, in the order of evaluation.
+        errors: One for each rule that failed, in the order of evaluation.
         cost: CEL cost units spent.
     """
 
@@ -80,7 +80,7 @@ class Validation:
     """One validation of one object.
 
     Attributes:
-        errors: errors found so far.
+        errors: Errors found so far.
         remaining: CEL cost units left for this object.
     """
 

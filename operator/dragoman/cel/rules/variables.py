@@ -13,8 +13,8 @@ class RuleVariables:
     """Names, types and values of added variables.
 
     Attributes:
-        types: the CEL type of each.
-        values: the values, in the same order.
+        types: The CEL type of each.
+        values: The values, in the same order.
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:

@@ -228,8 +228,8 @@ def macros_of(version: tuple[int, int], *, bind: bool) -> Mapping[Key, Expander]
     """Return the macros of a Kubernetes version.
 
     Args:
-        version: as in (1, 36).
-        bind: whether `cel.bind` belongs to the environment (it does for device selectors).
+        version: As in (1, 36).
+        bind: Whether `cel.bind` belongs to the environment (it does for device selectors).
     """
     found = {key: expand for key, since, expand in _ALL if since <= version}
     if bind:

@@ -15,8 +15,8 @@ class Node:
     """A node of the tree.
 
     Attributes:
-        pos: offset in code points of its error position.
-        type: the type found by the checker.
+        pos: Offset in code points of its error position.
+        type: The type found by the checker.
     """
 
     pos: int

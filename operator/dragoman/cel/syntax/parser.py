@@ -21,11 +21,11 @@ def parse(source: str, macros: Mapping[Key, Expander]) -> Node:
     """Return the syntax tree of an expression with its macros expanded.
 
     Args:
-        source: the expression, at most 100,000 code points, nested at most 250 deep.
-        macros: the macros of the environment.
+        source: The expression, at most 100,000 code points, nested at most 250 deep.
+        macros: The macros of the environment.
 
     Raises:
-        CompileError: with every issue that was found, in source order.
+        CompileError: With every issue that was found, in source order.
     """
     if len(source) > MAX_CODE_POINTS:
         limit = f"size: {len(source)}, limit {MAX_CODE_POINTS}"

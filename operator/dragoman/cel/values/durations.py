@@ -30,7 +30,7 @@ class Duration:
     """A span of time.
 
     Attributes:
-        nanos: nanoseconds, within int64 (about 292 years either way).
+        nanos: Nanoseconds, within int64 (about 292 years either way).
     """
 
     nanos: int
@@ -61,7 +61,7 @@ def parse_duration(text: str) -> Duration:
     """Parse a Go duration such as `1h30m`, `-1.5s` or `0`.
 
     Raises:
-        OperationError: the text is not a duration, or beyond int64 nanoseconds.
+        OperationError: The text is not a duration, or beyond int64 nanoseconds.
     """
     nanos = _parse_nanos(text)
     if nanos is None:

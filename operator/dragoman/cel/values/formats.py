@@ -50,8 +50,8 @@ class NamedFormat:
 
     Attributes:
         name: Kubernetes' internal name, such as `DNS1123Label`.
-        regex_size: length of the pattern for its cost.
-        validate: returns the errors of a text, none for a valid one.
+        regex_size: Length of the pattern for its cost.
+        validate: Returns the errors of a text, none for a valid one.
     """
 
     name: str

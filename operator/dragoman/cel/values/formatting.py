@@ -47,8 +47,8 @@ class Clause(NamedTuple):
     """One clause of a format string.
 
     Attributes:
-        letter: one of `s d f e b x X o`.
-        precision: digits behind the point, None when not given.
+        letter: One of `s d f e b x X o`.
+        precision: Digits behind the point, None when not given.
     """
 
     letter: str
@@ -64,12 +64,12 @@ def parse_format(template: str, size: int, visit: Callable[[int, Clause], str]) 
     """Return a format string with every clause replaced by the result of `visit(index, clause)`.
 
     Args:
-        template: the format string.
-        size: number of arguments.
-        visit: called for each clause in order; it raises for an argument of the wrong type.
+        template: The format string.
+        size: Number of arguments.
+        visit: Called for each clause in order; it raises for an argument of the wrong type.
 
     Raises:
-        OperationError: a malformed clause, or one without argument, with cel-go's text.
+        OperationError: A malformed clause, or one without argument, with cel-go's text.
     """
     built: list[str] = []
     position = index = length = 0
@@ -97,7 +97,7 @@ def format_string(template: str, arguments: Sequence[object], type_name: TypeNam
     """Format with values.
 
     Raises:
-        OperationError: a malformed clause or an argument of the wrong type, with cel-go's text.
+        OperationError: A malformed clause or an argument of the wrong type, with cel-go's text.
     """
 
     def visit(index: int, clause: Clause) -> str:

@@ -11,7 +11,7 @@ class IP:
 
     Attributes:
         bits: 32 or 128.
-        number: the address as an unsigned number of that width.
+        number: The address as an unsigned number of that width.
     """
 
     bits: int
@@ -70,8 +70,8 @@ class CIDR:
     """A network; bits behind the prefix may be set and count in `==`.
 
     Attributes:
-        ip: the address part.
-        prefix_length: number of leading bits of the network.
+        ip: The address part.
+        prefix_length: Number of leading bits of the network.
     """
 
     ip: IP

@@ -27,7 +27,7 @@ def parse_ip(text: str) -> IP:
     """Parse an address.
 
     Raises:
-        OperationError: no address, one with a zone, or an IPv4-mapped IPv6 address.
+        OperationError: No address, one with a zone, or an IPv4-mapped IPv6 address.
     """
     try:
         ip, zone = _parse_address(text)
@@ -54,7 +54,7 @@ def is_canonical_ip(text: str) -> bool:
     """Return whether an address is written the way it prints.
 
     Raises:
-        OperationError: the text is no address.
+        OperationError: The text is no address.
     """
     return str(parse_ip(text)) == text
 
@@ -63,7 +63,7 @@ def parse_cidr(text: str) -> CIDR:
     """Parse a network in CIDR notation.
 
     Raises:
-        OperationError: no network, or an IPv4-mapped IPv6 one.
+        OperationError: No network, or an IPv4-mapped IPv6 one.
     """
     try:
         return _parse_prefix(text)

@@ -32,13 +32,13 @@ class Quantity:
     """A resource quantity: `value` x 10^`scale`.
 
     Attributes:
-        value: the mantissa.
-        scale: power of ten of the mantissa's last digit.
-        decimal: whether it is in the arbitrary-precision form.
-        suffix: family of the suffix in its text: "SI", "binary" or "exponent".
-        computed: whether `add` or `sub` returned it, which matters to Go's `==`.
-        kept: the text as it was written where Go remembers it, else empty.
-        nanos: the number in units of 10^-9; None for giants, whose scale is above 400.
+        value: The mantissa.
+        scale: Power of ten of the mantissa's last digit.
+        decimal: Whether it is in the arbitrary-precision form.
+        suffix: Family of the suffix in its text: "SI", "binary" or "exponent".
+        computed: Whether `add` or `sub` returned it, which matters to Go's `==`.
+        kept: The text as it was written where Go remembers it, else empty.
+        nanos: The number in units of 10^-9; None for giants, whose scale is above 400.
     """
 
     __slots__ = ("_text", "computed", "decimal", "kept", "nanos", "scale", "suffix", "value")
@@ -74,7 +74,7 @@ class Quantity:
         """Return `==` of CEL.
 
         Raises:
-            OperationError: only the right side is a result of `add` or `sub`; in Go those are
+            OperationError: Only the right side is a result of `add` or `sub`; in Go those are
                 pointers, which its comparison does not dereference.
         """
         if other.computed:

@@ -33,7 +33,7 @@ def parse_quantity(text: str) -> Quantity:
     """Parse a quantity as apimachinery's `ParseQuantity` does.
 
     Raises:
-        OperationError: the text is not a quantity, with apimachinery's message.
+        OperationError: The text is not a quantity, with apimachinery's message.
     """
     match = _SHAPE.fullmatch(text) if text else None
     if match is None:

@@ -78,8 +78,8 @@ class Regex:
     """A compiled pattern.
 
     Attributes:
-        pattern: its text.
-        steps: plain steps of its compilation, about a microsecond each.
+        pattern: Its text.
+        steps: Plain steps of its compilation, about a microsecond each.
     """
 
     __slots__ = ("_answers", "_match", "_size", "pattern", "steps")
@@ -113,9 +113,9 @@ class Regex:
         """Return the successive matches, at most `limit` of them unless that is negative.
 
         Args:
-            text: where to look.
-            limit: most matches.
-            pay: deducts plain steps before each search.
+            text: Where to look.
+            limit: Most matches.
+            pay: Deducts plain steps before each search.
         """
         data = _encoded(text)
         found: list[str] = []
@@ -157,7 +157,7 @@ def compile_regex(pattern: str) -> Regex:
 
     Raises:
         OperationError: `error parsing regexp: ..` with Go's text.
-        StepBudgetExceeded: earlier patterns used up `budget.compiling`.
+        StepBudgetExceeded: Earlier patterns used up `budget.compiling`.
     """
     limits = compiling.get()
     if limits is None:
@@ -217,8 +217,8 @@ def compile_steps(pattern: str, size: int) -> int:
     """Return the plain steps of a pattern's compilation.
 
     Args:
-        pattern: its text.
-        size: its program in RE2's instructions.
+        pattern: Its text.
+        size: Its program in RE2's instructions.
     """
     parsing = len(pattern) // _CHARACTERS_PER_STEP
     return 1 + parsing + size // _INSTRUCTIONS_PER_STEP + _class_steps(pattern)

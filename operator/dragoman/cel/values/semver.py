@@ -27,8 +27,8 @@ class Semver:
     """A version.
 
     Attributes:
-        key: precedence as a tuple; equal and ordered exactly as the versions are.
-        text: its text with build metadata.
+        key: Precedence as a tuple; equal and ordered exactly as the versions are.
+        text: Its text with build metadata.
     """
 
     key: Precedence
@@ -67,11 +67,11 @@ def parse_semver(text: str, normalize: bool = False) -> Semver:  # noqa: FBT001,
     """Parse a version.
 
     Args:
-        text: the version.
-        normalize: strip one leading "v", strip leading zeros and pad missing numbers first.
+        text: The version.
+        normalize: Strip one leading "v", strip leading zeros and pad missing numbers first.
 
     Raises:
-        OperationError: the text is not a version, with blang/semver's message.
+        OperationError: The text is not a version, with blang/semver's message.
     """
     if len(text) > _LENGTH_MAX:
         raise OperationError("operation cancelled: version is too long")

@@ -27,7 +27,7 @@ def bounded(length: int) -> None:
     """Check the length of a text before it is built.
 
     Raises:
-        OperationError: the text is longer than `TEXT_MAX`.
+        OperationError: The text is longer than `TEXT_MAX`.
     """
     if length > TEXT_MAX:
         raise OperationError("operation cancelled: text is too long")

@@ -28,8 +28,8 @@ class Timestamp:
     """A point in time; its text has the offset, getters without a zone use UTC.
 
     Attributes:
-        nanos: nanoseconds since 1970-01-01T00:00:00Z, from year 1 to year 9999.
-        offset: seconds east of UTC of the zone it was written in.
+        nanos: Nanoseconds since 1970-01-01T00:00:00Z, from year 1 to year 9999.
+        offset: Seconds east of UTC of the zone it was written in.
     """
 
     nanos: int
@@ -66,7 +66,7 @@ def parse_timestamp(text: str) -> Timestamp:
     """Parse RFC 3339 as liberally as Go's `time.Parse`: one-digit hours, comma fractions.
 
     Raises:
-        OperationError: the text is not a timestamp, or outside years 1 to 9999.
+        OperationError: The text is not a timestamp, or outside years 1 to 9999.
     """
     match = _RFC3339.fullmatch(text)
     parsed = match and _from_parts(match)

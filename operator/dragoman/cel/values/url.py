@@ -33,11 +33,11 @@ class URL:
     """An absolute URL or an absolute path.
 
     Attributes:
-        scheme: lower case, "" for a path.
-        host: host with port, unescaped.
-        escaped_path: path in escaped form.
-        raw_query: what follows the first `?`, still escaped.
-        text: its text; URLs are equal when their texts are.
+        scheme: Lower case, "" for a path.
+        host: Host with port, unescaped.
+        escaped_path: Path in escaped form.
+        raw_query: What follows the first `?`, still escaped.
+        text: Its text; URLs are equal when their texts are.
     """
 
     scheme: str
@@ -85,7 +85,7 @@ def parse_url(text: str) -> URL:
     """Parse an absolute URI or absolute path.
 
     Raises:
-        OperationError: the text is neither of them, with Go's message.
+        OperationError: The text is neither of them, with Go's message.
     """
     problem = url_error(text)
     if problem is not None:

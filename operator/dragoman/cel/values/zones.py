@@ -18,7 +18,7 @@ def offset_in(zone: str, seconds: int) -> int:
     """Return the offset of a zone at a Unix time, in seconds east of UTC.
 
     Raises:
-        OperationError: the zone does not exist, or the offset is not a number.
+        OperationError: The zone does not exist, or the offset is not a number.
     """
     if ":" in zone:
         return _numeric_offset(zone)

@@ -35,12 +35,12 @@ class ConfigChecker:
     """Judges driver configs with schemas; counts what it judged and what it skipped.
 
     Args:
-        sources: files and folders of schemas, `catalog` for those that are shipped.
+        sources: Files and folders of schemas, `catalog` for those that are shipped.
         variables: `SCHEMA:NAME=VALUE`.
 
     Attributes:
-        configs: configs that a schema judged.
-        skipped: reasons with their number.
+        configs: Configs that a schema judged.
+        skipped: Reasons with their number.
     """
 
     def __init__(self, sources: Iterable[str], variables: Iterable[str]) -> None:

@@ -36,7 +36,7 @@ class NamedSchemas:
     """The schemas that were named.
 
     Args:
-        sources: files and folders of schemas, `catalog` for those that are shipped.
+        sources: Files and folders of schemas, `catalog` for those that are shipped.
         variables: `SCHEMA:NAME=VALUE`.
     """
 
@@ -185,7 +185,7 @@ def set_variable(parsed: dict[str, DriverConfigSchema], setting: str) -> None:
     """Set a variable of a schema, in place.
 
     Raises:
-        UnusableInput: no such variable, or a value of another type; the words name those there are.
+        UnusableInput: No such variable, or a value of another type; the words name those there are.
     """
     name, _, rest = setting.partition(":")
     variable, equals, value = rest.partition("=")

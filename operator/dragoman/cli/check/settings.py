@@ -23,15 +23,15 @@ class CheckSettings:
     """The content of a settings file; command-line options beat it.
 
     Attributes:
-        kubernetes: version to check for; empty for the newest known.
-        target: version that the cluster is upgraded to; empty for none.
-        rules: severity by rule.
-        exclude: patterns of files to leave out.
-        schemas: further sources of schemas.
-        variables: variables of schemas.
-        slices: files of ResourceSlices.
-        strict: whether warnings and skipped objects fail the check.
-        complete: whether the input holds everything that its objects name.
+        kubernetes: Version to check for; empty for the newest known.
+        target: Version that the cluster is upgraded to; empty for none.
+        rules: Severity by rule.
+        exclude: Patterns of files to leave out.
+        schemas: Further sources of schemas.
+        variables: Variables of schemas.
+        slices: Files of ResourceSlices.
+        strict: Whether warnings and skipped objects fail the check.
+        complete: Whether the input holds everything that its objects name.
     """
 
     kubernetes: str = ""
@@ -59,7 +59,7 @@ def load_settings(path: Path) -> CheckSettings:
     """Read a settings file.
 
     Raises:
-        UnusableInput: it cannot be read, or says something unknown; the words name file and field.
+        UnusableInput: It cannot be read, or says something unknown; the words name file and field.
     """
     content = read_text(str(path))
     if isinstance(content, UnreadableFile):
@@ -113,7 +113,7 @@ def severities(settings: Any, where: str) -> dict[str, str]:
     """Read `rule=severity` settings.
 
     Raises:
-        UnusableInput: an unknown rule or severity.
+        UnusableInput: An unknown rule or severity.
     """
     found: dict[str, str] = {}
     for setting in settings:

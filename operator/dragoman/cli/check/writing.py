@@ -22,10 +22,10 @@ def write(name: str, before: str, after: str, arguments: Iterable[str]) -> Unrea
     is a link, the file that it leads to changes, if it is below a folder that the user named.
 
     Args:
-        name: the file, as it was read.
-        before: its text then; a file that says something else by now stays as it is.
-        after: its text from now on.
-        arguments: files, folders and patterns that the user named.
+        name: The file, as it was read.
+        before: Its text then; a file that says something else by now stays as it is.
+        after: Its text from now on.
+        arguments: Files, folders and patterns that the user named.
     """
     path = Path(name)
     try:

@@ -27,8 +27,8 @@ class UnknownSetting:
     """A setting that is left out, because the catalog does not have it.
 
     Attributes:
-        driver: the driver that the setting names, whether the catalog has it or not.
-        message: the setting and the allowed ones.
+        driver: The driver that the setting names, whether the catalog has it or not.
+        message: The setting and the allowed ones.
     """
 
     driver: str
@@ -40,8 +40,8 @@ class CatalogSelection:
     """The objects to apply.
 
     Attributes:
-        documents: the objects, with their modes and variables.
-        faults: the settings that are left out; the others take effect.
+        documents: The objects, with their modes and variables.
+        faults: The settings that are left out; the others take effect.
     """
 
     documents: tuple[dict[str, Any], ...] = ()
@@ -58,12 +58,12 @@ def select(
     """Choose objects of the catalog and set what an installation decides.
 
     Args:
-        documents: the catalog's default objects.
+        documents: The catalog's default objects.
         names: `all`, `none`, or names with commas between them: of drivers, `DRIVER@RELEASE` for
             an earlier release, and `all` for the others.
         modes: `driver=mode` each.
         variables: `driver:NAME=VALUE` each.
-        releases: the objects for earlier releases, by `DRIVER@RELEASE`.
+        releases: The objects for earlier releases, by `DRIVER@RELEASE`.
     """
     known = {document["spec"]["driver"]: copy.deepcopy(dict(document)) for document in documents}
     faults: list[UnknownSetting] = []
@@ -105,8 +105,8 @@ def without(document: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Leave one field out of an object.
 
     Args:
-        document: the object.
-        path: as a conflict of server-side apply names it: `.spec.mode`,
+        document: The object.
+        path: As a conflict of server-side apply names it: `.spec.mode`,
             `.spec.variables[name="MPSSupport"].value`.
     """
     left = copy.deepcopy(dict(document))

@@ -57,11 +57,11 @@ class CompiledConfig:
     """One kind of parameters, compiled.
 
     Attributes:
-        spec: the source.
-        pruning: the schema, for pruning and defaulting.
-        validator: the schema, for values.
-        rules: the CEL rules, None without any.
-        digest: hash of the source, variables included: equal digests, equal results.
+        spec: The source.
+        pruning: The schema, for pruning and defaulting.
+        validator: The schema, for values.
+        rules: The CEL rules, None without any.
+        digest: Hash of the source, variables included: equal digests, equal results.
     """
 
     spec: ConfigSpec
@@ -76,12 +76,12 @@ class CompiledSchema:
     """One generation of one object, compiled.
 
     Attributes:
-        generation: the generation that was compiled.
+        generation: The generation that was compiled.
         mode: Enforce, Warn, Audit or Off.
-        unknown_configs: the policy for kinds that the object does not list.
-        entries: how the driver treats entries.
-        configs: by (apiVersion, kind), empty strings where a kind has none.
-        memory: bytes that it may take, as estimated.
+        unknown_configs: The policy for kinds that the object does not list.
+        entries: How the driver treats entries.
+        configs: By (apiVersion, kind), empty strings where a kind has none.
+        memory: Bytes that it may take, as estimated.
     """
 
     generation: int
@@ -102,8 +102,8 @@ class Compilation:
 
     Attributes:
         schema: None when there are errors.
-        errors_by_config: by config index; `OBJECT` holds those of the object itself.
-        warnings: accepted parts without effect, such as unknown formats.
+        errors_by_config: By config index; `OBJECT` holds those of the object itself.
+        warnings: Accepted parts without effect, such as unknown formats.
     """
 
     schema: CompiledSchema | None

@@ -35,8 +35,8 @@ class Conflict:
     """A kind that an object lists without effect, because an older object describes it.
 
     Attributes:
-        title: the kind.
-        winner: name of the older object.
+        title: The kind.
+        winner: Name of the older object.
     """
 
     title: str
@@ -48,11 +48,11 @@ class RegisteredSchema:
     """One object with its active schema.
 
     Attributes:
-        parsed: the newest generation.
-        compilation: the outcome for that generation.
-        active: the schema that takes effect, in the newest mode: of the newest generation if it
+        parsed: The newest generation.
+        compilation: The outcome for that generation.
+        active: The schema that takes effect, in the newest mode: of the newest generation if it
             compiled, else of the last one that did; None without any, and in mode Off.
-        refused_bytes: memory of a generation that was refused because there was not enough left;
+        refused_bytes: Memory of a generation that was refused because there was not enough left;
             0 for all others.
     """
 
@@ -82,8 +82,8 @@ class Registry:
     """All objects, by name, and by driver in the order of precedence.
 
     Attributes:
-        objects: every registered object by name.
-        drivers: the same by driver, without objects in mode Off.
+        objects: Every registered object by name.
+        drivers: The same by driver, without objects in mode Off.
     """
 
     objects: Mapping[str, RegisteredSchema] = field(default_factory=dict)
@@ -144,9 +144,9 @@ def register(
     """Compile an object; if it does not compile, the last good generation stays active.
 
     Args:
-        parsed: the newest generation.
-        before: what the registry held under the name, if anything.
-        available: bytes of memory that the other objects leave.
+        parsed: The newest generation.
+        before: What the registry held under the name, if anything.
+        available: Bytes of memory that the other objects leave.
     """
     if before and before.parsed == parsed and not 0 < before.refused_bytes <= available:
         return before

@@ -45,8 +45,8 @@ def too_expensive(rules: RuleSet, schema: Mapping[str, Any]) -> Iterator[RulePro
     """Yield the expressions that may cost too much, or the most expensive if only the sum does.
 
     Args:
-        rules: compiled with the schema.
-        schema: from `with_size_bounds`.
+        rules: Compiled with the schema.
+        schema: From `with_size_bounds`.
     """
     costs = dict(_costs(rules.level, schema, "", 1)) if rules.level else {}
     for place, cost in costs.items():

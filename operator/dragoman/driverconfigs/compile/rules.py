@@ -38,10 +38,10 @@ class Rules:
     """The compiled rules of one config.
 
     Attributes:
-        enforced: rules of severity Error: the driver fails where they are broken.
-        advisory: rules of severity Warning: the driver does something unexpected.
-        messages: the fixed messages of all rules, which hold no user values.
-        reads: the variables that rules read, by the fixed messages of the rules.
+        enforced: Rules of severity Error: the driver fails where they are broken.
+        advisory: Rules of severity Warning: the driver does something unexpected.
+        messages: The fixed messages of all rules, which hold no user values.
+        reads: The variables that rules read, by the fixed messages of the rules.
     """
 
     enforced: cel.RuleSet
@@ -55,7 +55,7 @@ class Rules:
         """Evaluate the enforced or the advisory rules; paths are relative to the parameters.
 
         Raises:
-            StepBudgetExceeded: the budget was used up.
+            StepBudgetExceeded: The budget was used up.
         """
         if rules.level is None:
             return []
@@ -90,10 +90,10 @@ def compile_rules(
     """Compile the rules of a config.
 
     Args:
-        schema: the structural schema, rules inside included.
-        beside: the rules of `spec.configs[].rules`.
-        variables: values that rules read as `variables.NAME`.
-        path: of the config in its object.
+        schema: The structural schema, rules inside included.
+        beside: The rules of `spec.configs[].rules`.
+        variables: Values that rules read as `variables.NAME`.
+        path: Of the config in its object.
 
     Returns:
         The rules, None without any, and their errors with full paths.

@@ -40,9 +40,9 @@ class Variable:
     """A per-cluster switch that rules read as `variables.NAME`.
 
     Attributes:
-        name: a CEL identifier.
-        type: bool, int or string.
-        value: the value in this cluster, of that type.
+        name: A CEL identifier.
+        type: `bool`, int or string.
+        value: The value in this cluster, of that type.
     """
 
     name: str
@@ -55,10 +55,10 @@ class EntryRules:
     """How a driver treats config entries; the defaults are the common behaviour.
 
     Attributes:
-        precedence: which of several entries for one request counts.
-        requests_required: an entry without requests is ignored by the driver.
-        classes_ignored: an entry in a device class is.
-        main_covers_subrequests: an entry naming `main` reaches `main/sub`.
+        precedence: Which of several entries for one request counts.
+        requests_required: An entry without requests is ignored by the driver.
+        classes_ignored: An entry in a device class is.
+        main_covers_subrequests: An entry naming `main` reaches `main/sub`.
     """
 
     precedence: str = LAST_WINS
@@ -72,13 +72,13 @@ class ConfigSpec:
     """One kind of parameters, not compiled yet.
 
     Attributes:
-        api_version: empty when the kind has none.
-        kind: empty when it has none.
+        api_version: Empty when the kind has none.
+        kind: Empty when it has none.
         sources: `Claim`, `Class` or both: where entries of this kind may stand.
-        schema: the structural schema, not checked yet.
-        unknown_fields: the policy of the driver's decoder for fields that the schema does not list.
+        schema: The structural schema, not checked yet.
+        unknown_fields: The policy of the driver's decoder for fields that the schema does not list.
         rules: CEL rules about the whole parameters, as in `x-kubernetes-validations`.
-        refused_classes: device classes for whose devices the driver refuses this kind.
+        refused_classes: Device classes for whose devices the driver refuses this kind.
     """
 
     api_version: str
@@ -100,18 +100,18 @@ class DriverConfigSchema:
     """One object, parsed.
 
     Attributes:
-        name: the object's name.
-        uid: empty for objects from files.
+        name: The object's name.
+        uid: Empty for objects from files.
         generation: `metadata.generation`, 0 for objects from files.
         created: `metadata.creationTimestamp` (RFC 3339, which sorts as text), empty from files.
-        driver: the driver's name; empty when it is missing or malformed.
+        driver: The driver's name; empty when it is missing or malformed.
         mode: Enforce, Warn, Audit or Off.
-        unknown_configs: the policy for kinds that are not listed.
-        variables: typed values for rules.
-        entries: how the driver treats entries.
-        configs: the kinds, in the object's order.
-        checked_against: the annotation `CHECKED_AGAINST`; empty without it.
-        errors: malformed fields; with any, the object does not compile.
+        unknown_configs: The policy for kinds that are not listed.
+        variables: Typed values for rules.
+        entries: How the driver treats entries.
+        configs: The kinds, in the object's order.
+        checked_against: The annotation `CHECKED_AGAINST`; empty without it.
+        errors: Malformed fields; with any, the object does not compile.
     """
 
     name: str

@@ -37,10 +37,10 @@ class ConfigEntry:
     """One opaque config entry.
 
     Attributes:
-        path: such as `spec.devices.config[1]`.
-        driver: the driver's name.
-        parameters: the parameters as parsed; None when missing.
-        requests: names of requests, or `main/sub`; empty means every request.
+        path: Such as `spec.devices.config[1]`.
+        driver: The driver's name.
+        parameters: The parameters as parsed; None when missing.
+        requests: Names of requests, or `main/sub`; empty means every request.
         source: `Claim` (also in templates) or `Class`.
     """
 
@@ -61,10 +61,10 @@ class Configured:
     """An object's entries together with the requests that they can name.
 
     Attributes:
-        entries: the opaque entries in order.
-        targets: every request name, with `main/sub` for the alternatives of `main`.
-        alternatives: the requests that have alternatives.
-        classes: the device class of each target; of a DeviceClass, its own name as `WHOLE_CLASS`.
+        entries: The opaque entries in order.
+        targets: Every request name, with `main/sub` for the alternatives of `main`.
+        alternatives: The requests that have alternatives.
+        classes: The device class of each target; of a DeviceClass, its own name as `WHOLE_CLASS`.
     """
 
     entries: tuple[ConfigEntry, ...]

@@ -20,7 +20,7 @@ def compile_crd(document: Mapping[str, Any]) -> CompiledConfig:
     """Compile the schema of a CustomResourceDefinition's first version.
 
     Raises:
-        ValueError: its rules do not compile.
+        ValueError: Its rules do not compile.
     """
     schema = document["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     # Every object has metadata, which the schema need not declare.

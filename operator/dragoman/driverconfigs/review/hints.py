@@ -34,9 +34,9 @@ def undecided(
     """Turn a refusal that depends on variables without a given value into a warning.
 
     Args:
-        violation: a violation of a schema.
-        parsed: the schema.
-        given: names of its variables whose values the user has given.
+        violation: A violation of a schema.
+        parsed: The schema.
+        given: Names of its variables whose values the user has given.
     """
     open_names = [name for name in violation.error.variables if name not in given]
     known = _known(open_names, parsed)

@@ -22,9 +22,9 @@ class ConfigMatch:
     """The object that decides about some parameters.
 
     Attributes:
-        registered: the object.
-        kind: apiVersion and kind of the config that matches.
-        config: the config; None when the object has no active schema.
+        registered: The object.
+        kind: `apiVersion` and kind of the config that matches.
+        config: The config; None when the object has no active schema.
     """
 
     registered: RegisteredSchema

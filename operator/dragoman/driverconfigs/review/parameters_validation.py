@@ -31,9 +31,9 @@ class ValidationResult:
     """The errors of one entry's parameters; paths are relative to the parameters.
 
     Attributes:
-        errors: fields that the driver refuses.
-        warnings: fields that it ignores.
-        steps: the cost, to be spent again wherever the result comes from a cache.
+        errors: Fields that the driver refuses.
+        warnings: Fields that it ignores.
+        steps: The cost, to be spent again wherever the result comes from a cache.
         complete: False when the step budget ended the validation; such a result must not be
             cached.
     """
@@ -73,10 +73,10 @@ def validate_parameters(
     """Validate parameters of any JSON type; never raises.
 
     Args:
-        config: the config that describes them.
-        value: the parameters.
-        budget: steps that the validation may spend.
-        depth: allowed levels of objects and arrays.
+        config: The config that describes them.
+        value: The parameters.
+        budget: Steps that the validation may spend.
+        depth: Allowed levels of objects and arrays.
     """
     if value is None:
         return _refusal(fielderrors.REQUIRED, "")

@@ -29,9 +29,9 @@ class EntryError:
     """A field error that concerns one or several entries.
 
     Attributes:
-        error: the field error, with its path from the object's root.
-        entries: the entries concerned.
-        harmless: the driver ignores something and does not fail.
+        error: The field error, with its path from the object's root.
+        entries: The entries concerned.
+        harmless: The driver ignores something and does not fail.
     """
 
     error: ConfigFieldError

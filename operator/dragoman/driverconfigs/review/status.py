@@ -40,10 +40,10 @@ def status(registry: Registry, name: str, old: Mapping[str, Any], now: str) -> d
     """Make the status of a registered object, without `audit`.
 
     Args:
-        registry: holds the object.
-        name: its name.
-        old: its present status; unchanged conditions keep their transition times.
-        now: the time as RFC 3339, for conditions that change.
+        registry: Holds the object.
+        name: Its name.
+        old: Its present status; unchanged conditions keep their transition times.
+        now: The time as RFC 3339, for conditions that change.
     """
     registered = registry.objects[name]
     compilation = registered.compilation

@@ -55,12 +55,12 @@ def validate_configs(  # noqa: PLR0913 — all but three have defaults
     """Validate a claim, template or class of any API version and any JSON type; never raises.
 
     Args:
-        registry: the active schemas.
+        registry: The active schemas.
         kind: `ResourceClaim`, `ResourceClaimTemplate` or `DeviceClass`; others have no entries.
-        document: the object, parsed by `strictjson.parse`.
-        old: the stored object on updates.
-        cache: results to reuse and to add to; the verdict is the same without.
-        max_steps: steps that the validation may spend. A verdict that is not `exhausted` is the
+        document: The object, parsed by `strictjson.parse`.
+        old: The stored object on updates.
+        cache: Results to reuse and to add to; the verdict is the same without.
+        max_steps: Steps that the validation may spend. A verdict that is not `exhausted` is the
             same with any number.
     """
     # An update needs no exception for deletion: unchanged entries pass, and a new config that a
@@ -87,10 +87,10 @@ def validate_schema(
     a schema off.
 
     Args:
-        registry: the active schemas, for conflicts.
-        document: the object, of any JSON type.
-        old: the stored object on updates.
-        crd: the compiled CRD, for objects that no API server has validated.
+        registry: The active schemas, for conflicts.
+        document: The object, of any JSON type.
+        old: The stored object on updates.
+        crd: The compiled CRD, for objects that no API server has validated.
     """
     document = document if isinstance(document, dict) else {}
     if isinstance(old, dict) and _same_spec(old, document):

@@ -33,12 +33,12 @@ class Violation:
     """A field error of an object, raised by one schema.
 
     Attributes:
-        error: the field error, with its path from the object's root.
-        schema: name of the DriverConfigSchema that raised it; empty for unknown drivers.
-        generation: the schema's active generation.
-        driver: the driver of the config entry.
+        error: The field error, with its path from the object's root.
+        schema: Name of the DriverConfigSchema that raised it; empty for unknown drivers.
+        generation: The schema's active generation.
+        driver: The driver of the config entry.
         mode: Enforce, Warn or Audit, from the schema.
-        harmless: the driver ignores the field and does not fail.
+        harmless: The driver ignores the field and does not fail.
     """
 
     error: ConfigFieldError
@@ -59,9 +59,9 @@ class Cause:
     """One entry of `details.causes` of a metav1 Status.
 
     Attributes:
-        reason: a metav1 cause type.
-        message: the error without its path.
-        field: the path.
+        reason: A metav1 cause type.
+        message: The error without its path.
+        field: The path.
     """
 
     reason: str
@@ -74,10 +74,10 @@ class Verdict:
     """The outcome of validating one object.
 
     Attributes:
-        violations: every violation, in the object's order.
-        schemas: the schemas that took part, each once, as `NAME@GENERATION (MODE)`.
-        unknown_drivers: drivers of entries that no schema describes.
-        exhausted: the step budget ended a validation before it was complete.
+        violations: Every violation, in the object's order.
+        schemas: The schemas that took part, each once, as `NAME@GENERATION (MODE)`.
+        unknown_drivers: Drivers of entries that no schema describes.
+        exhausted: The step budget ended a validation before it was complete.
     """
 
     violations: tuple[Violation, ...] = ()
@@ -146,8 +146,8 @@ def aggregate(texts: Sequence[str], count: int) -> str:
     """Join errors to one line: as many as fit, and the number of all.
 
     Args:
-        texts: the first errors, at most `MAX_LISTED`.
-        count: the number of all errors.
+        texts: The first errors, at most `MAX_LISTED`.
+        count: The number of all errors.
     """
     listed: list[str] = []
     room = MAX_MESSAGE - 64  # for the count in front and the rest behind

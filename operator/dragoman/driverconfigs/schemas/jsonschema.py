@@ -57,8 +57,8 @@ def build_validator(schema: JSONSchema, patterns: PatternCompiler | None = None)
     """Make a validator of a translated schema.
 
     Args:
-        schema: the schema, whose patterns are valid.
-        patterns: where they were compiled before.
+        schema: The schema, whose patterns are valid.
+        patterns: Where they were compiled before.
     """
     patterns = patterns or PatternCompiler()
 
@@ -84,7 +84,7 @@ def field_errors(validator: Validator, value: Any) -> Iterator[ConfigFieldError]
     """Yield the errors of a value, with paths relative to it.
 
     Raises:
-        StepBudgetExceeded: the budget in `cel.budget.current` was used up.
+        StepBudgetExceeded: The budget in `cel.budget.current` was used up.
     """
     budget, suggesting = steps.current.get(), SuggestionBudget()
     for error in validator.iter_errors(value):

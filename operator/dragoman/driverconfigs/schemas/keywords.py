@@ -120,9 +120,9 @@ class Enum:
     """The values of an enum.
 
     Attributes:
-        values: in the schema's order.
-        identities: the same for look-ups.
-        words: the error's detail for other values.
+        values: In the schema's order.
+        identities: The same for look-ups.
+        words: The error's detail for other values.
     """
 
     values: list[Any]
@@ -140,7 +140,7 @@ def identity(value: Any) -> Any:
     """Make a hashable key, equal for equal JSON values: 1 equals 1.0, but not true.
 
     Raises:
-        StepBudgetExceeded: writing out an object or array cost too much.
+        StepBudgetExceeded: Writing out an object or array cost too much.
     """
     if isinstance(value, (dict, list)):
         # It may hold numbers out of range, which have an error at their own place.

@@ -26,7 +26,7 @@ class PatternCompiler:
     """Compiles the patterns of one DriverConfigSchema, equal ones once.
 
     Args:
-        budget: pays for each pattern; by default a budget of its own.
+        budget: Pays for each pattern; by default a budget of its own.
     """
 
     def __init__(self, budget: PatternBudget | None = None) -> None:
@@ -37,8 +37,8 @@ class PatternCompiler:
         """Compile a pattern over UTF-8 bytes, without captures.
 
         Raises:
-            PatternError: an invalid pattern, or one that needs more than `SMALL_MEMORY`.
-            StepBudgetExceeded: earlier patterns used up the budget.
+            PatternError: An invalid pattern, or one that needs more than `SMALL_MEMORY`.
+            StepBudgetExceeded: Earlier patterns used up the budget.
         """
         if text not in self._compiled:
             self._budget.check()

@@ -47,13 +47,13 @@ class PruningSchema:
     """The part of a structural schema that pruning and defaulting need.
 
     Attributes:
-        properties: schemas of the named fields.
-        additional: schema of all other fields (additionalProperties), None without.
-        items: schema of array items, None without.
-        preserves_unknown: unknown fields are kept, without any check.
-        nullable: null is a value here.
-        default: the default, or the marker of none.
-        defaults: names and defaults of the properties that have one.
+        properties: Schemas of the named fields.
+        additional: Schema of all other fields (additionalProperties), None without.
+        items: Schema of array items, None without.
+        preserves_unknown: Unknown fields are kept, without any check.
+        nullable: `null` is a value here.
+        default: The default, or the marker of none.
+        defaults: Names and defaults of the properties that have one.
     """
 
     properties: Mapping[str, PruningSchema]
@@ -99,11 +99,11 @@ class Pruner:
     """One walk over one entry's parameters.
 
     Attributes:
-        budget: pays for every visited value.
-        depth: allowed levels.
-        unknown: paths of unknown fields, each with the schema of the object around it.
-        duplicates: errors of repeated keys.
-        unreadable: errors of values that no decoder can hold.
+        budget: Pays for every visited value.
+        depth: Allowed levels.
+        unknown: Paths of unknown fields, each with the schema of the object around it.
+        duplicates: Errors of repeated keys.
+        unreadable: Errors of values that no decoder can hold.
     """
 
     budget: StepBudget
@@ -116,8 +116,8 @@ class Pruner:
         """Return the value pruned and defaulted, and collect its errors.
 
         Raises:
-            StepBudgetExceeded: the budget was used up.
-            TooDeepError: the value has more levels than `depth`.
+            StepBudgetExceeded: The budget was used up.
+            TooDeepError: The value has more levels than `depth`.
         """
         if not isinstance(value, _NOT_SCALAR):
             return value
@@ -143,7 +143,7 @@ class Pruner:
         They are sorted, so that the order of keys does not decide which ones are listed.
 
         Raises:
-            StepBudgetExceeded: the budget was used up.
+            StepBudgetExceeded: The budget was used up.
         """
         first = sorted(self.unknown, key=itemgetter(0))[:MAX_FIELD_ERRORS]
         suggesting = SuggestionBudget()
@@ -192,9 +192,9 @@ def validate_defaults(
     """Yield the errors of a schema's defaults: each must be valid where it stands.
 
     Args:
-        schema: for pruning the defaults.
-        validator: of the same schema, None where it accepts any value.
-        path: of the schema.
+        schema: For pruning the defaults.
+        validator: Of the same schema, None where it accepts any value.
+        path: Of the schema.
     """
     budget = StepBudget(steps.REVIEW_STEPS)
     token = steps.current.set(budget)

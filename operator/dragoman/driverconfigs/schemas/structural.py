@@ -43,9 +43,9 @@ class StructuralResult:
     """The outcome of the check; a schema without errors can be compiled.
 
     Attributes:
-        errors: reasons for which the API server refuses such a schema; paths are relative to the
+        errors: Reasons for which the API server refuses such a schema; paths are relative to the
             schema's root.
-        warnings: keywords that the API server ignores silently, such as unknown formats.
+        warnings: Keywords that the API server ignores silently, such as unknown formats.
     """
 
     errors: tuple[ConfigFieldError, ...]
@@ -56,8 +56,8 @@ def validate_structural(schema: Any, patterns: PatternCompiler | None = None) ->
     """Check a schema as it was read, of any JSON type.
 
     Args:
-        schema: the schema.
-        patterns: compiles its patterns and keeps them for the validator.
+        schema: The schema.
+        patterns: Compiles its patterns and keeps them for the validator.
     """
     walk = _Walk(patterns or PatternCompiler())
     if not isinstance(schema, dict):

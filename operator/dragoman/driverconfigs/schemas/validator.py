@@ -20,11 +20,11 @@ class KeywordError:
     """What one keyword finds wrong with a value.
 
     Attributes:
-        message: the detail, without the path.
-        path: steps from the value to the place of the error, as far as it is known.
-        instance: the value at that place.
-        keyword: name of the keyword.
-        expected: the prepared value of the keyword.
+        message: The detail, without the path.
+        path: Steps from the value to the place of the error, as far as it is known.
+        instance: The value at that place.
+        keyword: Name of the keyword.
+        expected: The prepared value of the keyword.
     """
 
     message: str
@@ -48,7 +48,7 @@ class Validator:
     """A schema that is ready to validate: immutable, so that threads can share it.
 
     Attributes:
-        schema: prepared values by keyword.
+        schema: Prepared values by keyword.
     """
 
     __slots__ = ("_keywords", "schema")
@@ -57,8 +57,8 @@ class Validator:
         """Prepare a schema.
 
         Args:
-            schema: prepared values by keyword; the keywords run in this order.
-            keywords: the checks; every keyword of the schema has one.
+            schema: Prepared values by keyword; the keywords run in this order.
+            keywords: The checks; every keyword of the schema has one.
         """
         self.schema = schema
         self._keywords: Sequence[tuple[str, Keyword, Any]] = tuple(

@@ -39,7 +39,7 @@ def applied(tree: Any, edits: Iterable[Edit]) -> Any:
     """Return what a tree must be after edits.
 
     Raises:
-        LookupError, TypeError: the tree has no such place.
+        LookupError, TypeError: The tree has no such place.
     """
     tree = deepcopy(tree)
     # Deep edits first: those above would change the paths of those below.

@@ -21,14 +21,14 @@ class Problem:
     """What a rule found in one object.
 
     Attributes:
-        id: the rule, such as `dra/invalid`.
-        steps: path of the value within the object.
-        message: what is wrong, one line.
-        suggestion: what to write instead; empty without one.
-        severity: where it differs from the rule's own.
-        edits: changes that correct it; empty where `--fix` cannot.
-        offset: line and column inside a multi-line string, both from 0.
-        at_key: whether the position is that of the key instead of its value.
+        id: The rule, such as `dra/invalid`.
+        steps: Path of the value within the object.
+        message: What is wrong, one line.
+        suggestion: What to write instead; empty without one.
+        severity: Where it differs from the rule's own.
+        edits: Changes that correct it; empty where `--fix` cannot.
+        offset: Line and column inside a multi-line string, both from 0.
+        at_key: Whether the position is that of the key instead of its value.
     """
 
     id: str
@@ -46,16 +46,16 @@ class Finding:
     """One finding with its place; the order of fields is the order of findings.
 
     Attributes:
-        file: name of the file, `-` for standard input.
-        line: from 1.
-        column: from 1, in characters.
-        id: the rule.
-        path: path within the object, such as `spec.devices.requests[0].name`.
-        message: what is wrong.
+        file: Name of the file, `-` for standard input.
+        line: From 1.
+        column: From 1, in characters.
+        id: The rule.
+        path: Path within the object, such as `spec.devices.requests[0].name`.
+        message: What is wrong.
         severity: `error` or `warning`.
-        object: kind, namespace and name.
-        suggestion: what to write instead; empty without one.
-        fixable: whether `--fix` corrects it.
+        object: Kind, namespace and name.
+        suggestion: What to write instead; empty without one.
+        fixable: Whether `--fix` corrects it.
     """
 
     file: str
@@ -89,10 +89,10 @@ class UnreadableFile:
     """A file that could not be read.
 
     Attributes:
-        file: its name.
-        line: from 1; 0 where the file as a whole is meant.
-        column: from 1; 0 as above.
-        message: why.
+        file: Its name.
+        line: From 1; 0 where the file as a whole is meant.
+        column: From 1; 0 as above.
+        message: Why.
     """
 
     file: str
@@ -123,15 +123,15 @@ class CheckReport:
     """The outcome of a check.
 
     Attributes:
-        findings: in the order of files, lines and columns.
-        failures: files that could not be read.
-        objects: objects that were checked.
-        configs: driver configs that a schema judged.
-        skipped: reasons why something was not checked, with their number.
-        ignored: findings that a comment or annotation with a reason suppresses.
-        left_alone: objects of kinds that no rule looks at.
-        files: files that were read.
-        fixed: findings that `--fix` corrected; they are none any more.
+        findings: In the order of files, lines and columns.
+        failures: Files that could not be read.
+        objects: Objects that were checked.
+        configs: Driver configs that a schema judged.
+        skipped: Reasons why something was not checked, with their number.
+        ignored: Findings that a comment or annotation with a reason suppresses.
+        left_alone: Objects of kinds that no rule looks at.
+        files: Files that were read.
+        fixed: Findings that `--fix` corrected; they are none any more.
     """
 
     findings: tuple[Finding, ...] = ()

@@ -25,8 +25,8 @@ class Fixed:
     """A text with edits applied.
 
     Attributes:
-        text: the content of the file.
-        refused: documents that stay as they are, with the reason.
+        text: The content of the file.
+        refused: Documents that stay as they are, with the reason.
     """
 
     text: str
@@ -37,8 +37,8 @@ def fixed(text: str, problems: Iterable[tuple[Object, Problem]]) -> Fixed:
     """Return a text with the edits of the problems applied.
 
     Args:
-        text: the content of one file.
-        problems: problems of that file with the object that each concerns.
+        text: The content of one file.
+        problems: Problems of that file with the object that each concerns.
     """
     by_document: dict[int, tuple[ManifestDocument, dict[Edit, None]]] = {}
     for obj, problem in problems:
@@ -60,7 +60,7 @@ def _replaced(text: str, spans: Iterable[Span]) -> str:
     """Replace parts of a text, in their order.
 
     Raises:
-        NotInPlaceError: two overlap.
+        NotInPlaceError: Two overlap.
     """
     parts: list[str] = []
     at = 0
@@ -96,7 +96,7 @@ def _edited(document: ManifestDocument, edits: list[Edit]) -> str:
     """Return the text of a document after edits.
 
     Raises:
-        NotInPlaceError: keys are repeated, or the result would say something else.
+        NotInPlaceError: Keys are repeated, or the result would say something else.
     """
     if repeated := _repeated(document.tree):
         raise NotInPlaceError(f"the key {repeated} occurs twice")

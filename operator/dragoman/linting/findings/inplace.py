@@ -33,8 +33,8 @@ class InPlace:
     """One document as text and nodes.
 
     Attributes:
-        text: of the document.
-        nodes: of the text, with their marks.
+        text: Of the document.
+        nodes: Of the text, with their marks.
     """
 
     text: str
@@ -44,7 +44,7 @@ class InPlace:
         """Return what an edit replaces.
 
         Raises:
-            NotInPlaceError: the form of the text does not allow it.
+            NotInPlaceError: The form of the text does not allow it.
         """
         key, node, taken = self.nodes.nearest(edit.steps)
         if taken < len(edit.steps):
@@ -178,8 +178,8 @@ class InPlace:
         """Return where a value ends, without blank lines and comments behind it.
 
         Args:
-            node: the value.
-            after: end of its key; the node of an alias stands before it.
+            node: The value.
+            after: End of its key; the node of an alias stands before it.
         """
         if node.start_mark.index < after:
             match = _ALIAS.match(self.text, after)

@@ -39,10 +39,10 @@ class Misfit:
     """A value that the decoder of the API refuses.
 
     Attributes:
-        steps: path of the value.
-        keyword: what it violates: `type`, `enum`, `format`, `range` or `unknown`.
-        value: the value; for `unknown` the field's name.
-        expected: types, values, the format, or the known names.
+        steps: Path of the value.
+        keyword: What it violates: `type`, `enum`, `format`, `range` or `unknown`.
+        value: The value; for `unknown` the field's name.
+        expected: Types, values, the format, or the known names.
     """
 
     steps: tuple[str | int, ...]
@@ -56,9 +56,9 @@ class ServedApi:
     """What one Kubernetes version serves.
 
     Attributes:
-        version: such as (1, 36).
-        kinds: definition by `apiVersion/kind`.
-        definitions: schemas by name.
+        version: Such as (1, 36).
+        kinds: Definition by `apiVersion/kind`.
+        definitions: Schemas by name.
     """
 
     version: Version

@@ -21,13 +21,13 @@ class Context:
     """What a check knows.
 
     Attributes:
-        api: the API of the chosen Kubernetes version.
-        devices: known devices.
-        objects: every object of the input, and of the cluster where one was read.
-        complete: whether a name that no object has cannot exist.
-        driver_configs: judges the driver configs of an object.
-        any_version: whether the manifests may go to a server of another version.
-        target: the version that the cluster is upgraded to; None where none was named.
+        api: The API of the chosen Kubernetes version.
+        devices: Known devices.
+        objects: Every object of the input, and of the cluster where one was read.
+        complete: Whether a name that no object has cannot exist.
+        driver_configs: Judges the driver configs of an object.
+        any_version: Whether the manifests may go to a server of another version.
+        target: The version that the cluster is upgraded to; None where none was named.
     """
 
     api: ServedApi

@@ -26,12 +26,12 @@ class Sort:
     """One sort of devices of a driver.
 
     Attributes:
-        driver: the driver.
-        release: where the facts come from, such as `v25.12.0`.
-        when: values that every device of this sort has.
-        attributes: type by domain and name.
-        capacity: domains and names.
-        sometimes: those of both that only some devices of the sort have.
+        driver: The driver.
+        release: Where the facts come from, such as `v25.12.0`.
+        when: Values that every device of this sort has.
+        attributes: Type by domain and name.
+        capacity: Domains and names.
+        sometimes: Those of both that only some devices of the sort have.
     """
 
     driver: str
@@ -55,9 +55,9 @@ class Given:
     """One device of a given slice.
 
     Attributes:
-        driver: its driver.
+        driver: Its driver.
         title: `driver/pool/device`.
-        body: its fields in the form of v1.
+        body: Its fields in the form of v1.
     """
 
     driver: str
@@ -70,7 +70,7 @@ class KnownDevices:
     """All known devices.
 
     Attributes:
-        given: those of given slices; empty where none were given.
+        given: Those of given slices; empty where none were given.
     """
 
     given: tuple[Given, ...] = ()

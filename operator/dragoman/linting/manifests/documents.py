@@ -38,11 +38,11 @@ class ManifestDocument:
     """One document of a text.
 
     Attributes:
-        tree: the JSON value.
-        text: the text from the document's first line to its end.
-        line: number of this first line in the file, from 0.
-        start: offset of this first line in the file.
-        head: the comments above it, back to the document before.
+        tree: The JSON value.
+        text: The text from the document's first line to its end.
+        line: Number of this first line in the file, from 0.
+        start: Offset of this first line in the file.
+        head: The comments above it, back to the document before.
     """
 
     tree: Any
@@ -76,9 +76,9 @@ class Positions:
         """Return the position of a value or its key, or of what is nearest above it.
 
         Args:
-            steps: names and indexes from the root of the document.
-            at_key: whether a field's position is that of its name.
-            offset: line and column inside a string, both from 0; only in block scalars (`|`).
+            steps: Names and indexes from the root of the document.
+            at_key: Whether a field's position is that of its name.
+            offset: Line and column inside a string, both from 0; only in block scalars (`|`).
         """
         if self._nodes.root is None:
             return Position(self._document.line + 1, 1)
@@ -104,7 +104,7 @@ class DocumentNodes:
     """The nodes of one document, found by path; each mapping is indexed once.
 
     Args:
-        root: of the document; None finds nothing.
+        root: Of the document; None finds nothing.
     """
 
     __slots__ = ("_indexes", "root")
@@ -157,7 +157,7 @@ def read(text: str) -> Iterator[ManifestDocument]:
     """Yield the documents of a text, YAML or JSON; empty ones are left out.
 
     Raises:
-        UnreadableError: it is neither, or too large to be a manifest.
+        UnreadableError: It is neither, or too large to be a manifest.
     """
     if len(text) > MAX_TEXT:
         raise UnreadableError(f"larger than {MAX_TEXT >> 20} MiB", 0, 0)

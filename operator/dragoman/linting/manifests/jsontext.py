@@ -16,7 +16,7 @@ def read(text: str) -> Iterator[tuple[Any, str, int, int]]:
     """Yield tree, text, number of the first line from 0, and offset of each value.
 
     Raises:
-        UnreadableError: invalid JSON, or beyond the limits.
+        UnreadableError: Invalid JSON, or beyond the limits.
     """
     decoder = json.JSONDecoder(
         object_pairs_hook=_members,

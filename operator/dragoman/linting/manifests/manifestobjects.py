@@ -82,8 +82,8 @@ class ManifestRequest:
 
     Attributes:
         name: `main`, or `main/sub` for an alternative.
-        steps: where its fields stand: the class name, selectors and so on.
-        body: these fields.
+        steps: Where its fields stand: the class name, selectors and so on.
+        body: These fields.
     """
 
     name: str
@@ -101,9 +101,9 @@ class PodSpec:
     """The spec of the pods that an object makes.
 
     Attributes:
-        steps: where it stands.
-        spec: its fields.
-        copies: how many pods may run with it at once; None where that is not known.
+        steps: Where it stands.
+        spec: Its fields.
+        copies: How many pods may run with it at once; None where that is not known.
     """
 
     steps: Steps
@@ -128,10 +128,10 @@ class Object:
     """One object of a document.
 
     Attributes:
-        file: name of its file.
-        document: the document that holds it.
-        root: where it stands in the document: `()`, or below `items` of a list.
-        tree: the object itself.
+        file: Name of its file.
+        document: The document that holds it.
+        root: Where it stands in the document: `()`, or below `items` of a list.
+        tree: The object itself.
     """
 
     file: str

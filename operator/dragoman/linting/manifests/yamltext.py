@@ -67,7 +67,7 @@ def read(text: str) -> Iterator[tuple[Any, int, int, int]]:
     """Yield tree, offset of the first line, its number from 0, and end offset of each document.
 
     Raises:
-        UnreadableError: invalid YAML, a key that is no scalar, a number that JSON cannot hold.
+        UnreadableError: Invalid YAML, a key that is no scalar, a number that JSON cannot hold.
     """
     try:
         if _may_be_deep(text):
@@ -112,7 +112,7 @@ def _refuse_deep(text: str) -> None:
     """Count the depth of nesting event by event, which needs no stack.
 
     Raises:
-        UnreadableError: beyond the limit.
+        UnreadableError: Beyond the limit.
     """
     depth = 0
     for event in yaml.parse(text, Loader=Loader):

@@ -24,9 +24,9 @@ class Ignores:
     """What one object ignores.
 
     Attributes:
-        lines: rules by line of the file.
-        everywhere: rules for the whole object.
-        problems: ignores that have no effect.
+        lines: Rules by line of the file.
+        everywhere: Rules for the whole object.
+        problems: Ignores that have no effect.
     """
 
     lines: dict[int, set[str]] = field(default_factory=dict)

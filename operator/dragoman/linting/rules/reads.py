@@ -31,11 +31,11 @@ def check_read(
     """Check one read of a selector.
 
     Args:
-        read: the read.
-        known: what the selector and those before it say about a device.
-        possible: sorts of devices that satisfy them.
-        scope: the request or class.
-        devices: known devices.
+        read: The read.
+        known: What the selector and those before it say about a device.
+        possible: Sorts of devices that satisfy them.
+        scope: The request or class.
+        devices: Known devices.
     """
     if fault := _impossible(read):
         yield Remark(UNKNOWN, fault)

@@ -12,9 +12,9 @@ class LintRule:
     """One rule.
 
     Attributes:
-        id: stable.
-        severity: unless a finding or the user says otherwise.
-        summary: what it finds.
+        id: Stable.
+        severity: Unless a finding or the user says otherwise.
+        summary: What it finds.
     """
 
     id: str

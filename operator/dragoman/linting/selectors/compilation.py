@@ -22,10 +22,10 @@ class CompiledSelector:
     """A selector, or why there is none.
 
     Attributes:
-        selector: what evaluates it; None where it does not compile.
-        tree: its syntax; None as above.
-        error: the API server's words; empty for a good one.
-        offset: line and column of the error, from 0.
+        selector: What evaluates it; None where it does not compile.
+        tree: Its syntax; None as above.
+        error: The API server's words; empty for a good one.
+        offset: Line and column of the error, from 0.
     """
 
     selector: Selector | None

@@ -19,10 +19,10 @@ class SelectorOutcome:
     """What selectors make of the given devices.
 
     Attributes:
-        matched: devices that satisfy all.
-        failures: by index of the own selector: on how many devices it fails, and how.
-        considered: by index of the own selector: on how many devices it was evaluated.
-        compiled: whether all selectors compile.
+        matched: Devices that satisfy all.
+        failures: By index of the own selector: on how many devices it fails, and how.
+        considered: By index of the own selector: on how many devices it was evaluated.
+        compiled: Whether all selectors compile.
     """
 
     matched: list[Given] = field(default_factory=list)

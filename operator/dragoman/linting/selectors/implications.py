@@ -16,9 +16,9 @@ class Implications:
     """What a selector that is true says about a device.
 
     Attributes:
-        driver: names that `device.driver` equals; empty where it says nothing.
-        equal: literal by part, domain and name.
-        present: attributes and capacities that a device must have, or be tested for.
+        driver: Names that `device.driver` equals; empty where it says nothing.
+        equal: Literal by part, domain and name.
+        present: Attributes and capacities that a device must have, or be tested for.
     """
 
     driver: frozenset[str]

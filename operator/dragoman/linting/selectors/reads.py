@@ -24,14 +24,14 @@ class Read:
 
     Attributes:
         part: `attributes` or `capacity`.
-        domain: such as `gpu.nvidia.com`.
-        name: such as `productName`.
-        text: as it is written, for suggestions.
-        guarded: whether a device without it makes no error.
-        tested: whether it is the subject of `has()` or `in`.
-        other: the literal it is compared with; None without one.
-        operator: of that comparison, or the name of the member function called on it.
-        pos: offset in the expression.
+        domain: Such as `gpu.nvidia.com`.
+        name: Such as `productName`.
+        text: As it is written, for suggestions.
+        guarded: Whether a device without it makes no error.
+        tested: Whether it is the subject of `has()` or `in`.
+        other: The literal it is compared with; None without one.
+        operator: Of that comparison, or the name of the member function called on it.
+        pos: Offset in the expression.
     """
 
     part: str
@@ -52,8 +52,8 @@ def reads(tree: Node, known: _Known = frozenset()) -> Iterator[Read]:
     """Yield every read of an attribute or capacity.
 
     Args:
-        tree: the selector.
-        known: what is proven to be there before the selector is evaluated.
+        tree: The selector.
+        known: What is proven to be there before the selector is evaluated.
     """
     yield from _reads(tree, known, {})
 

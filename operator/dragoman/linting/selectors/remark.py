@@ -15,11 +15,11 @@ class Remark:
     """What is wrong with one selector, wherever it stands.
 
     Attributes:
-        id: the rule.
-        message: without the path.
-        suggestion: what to write instead.
-        index: number of the selector.
-        offset: line and column in the expression, from 0.
+        id: The rule.
+        message: Without the path.
+        suggestion: What to write instead.
+        index: Number of the selector.
+        offset: Line and column in the expression, from 0.
     """
 
     id: str

@@ -37,11 +37,11 @@ class SelectorScope:
     """The selectors of one request or class, with those that are evaluated before them.
 
     Attributes:
-        steps: the list of selectors.
-        class_name: the class of a request; empty for a class itself.
-        before: expressions of the class.
-        closed: whether the class is known, so that nothing else narrows the devices.
-        own: path and expression of each selector.
+        steps: The list of selectors.
+        class_name: The class of a request; empty for a class itself.
+        before: Expressions of the class.
+        closed: Whether the class is known, so that nothing else narrows the devices.
+        own: Path and expression of each selector.
     """
 
     steps: Steps

@@ -16,8 +16,8 @@ class Errors:
     """Field errors of one object, collected.
 
     Attributes:
-        version: the Kubernetes version whose validation applies, such as (1, 36).
-        problems: the errors in the order in which they were found.
+        version: The Kubernetes version whose validation applies, such as (1, 36).
+        problems: The errors in the order in which they were found.
     """
 
     version: Version = NEWEST
@@ -62,11 +62,11 @@ class Errors:
         """Check a list: its length, then each entry, then that no two have the same key.
 
         Args:
-            steps: the list.
-            values: its entries.
-            limit: the most entries; a longer list is not looked into, as in the API server.
-            check: looks at one entry.
-            key: what must be unique; None where nothing must.
+            steps: The list.
+            values: Its entries.
+            limit: The most entries; a longer list is not looked into, as in the API server.
+            check: Looks at one entry.
+            key: What must be unique; None where nothing must.
         """
         if len(values) > limit:
             self.too_many(steps, len(values), limit)

@@ -123,10 +123,10 @@ def check_attribute_name(errors: Errors, steps: Steps, name: str, *, full: bool 
     """Check the name of an attribute or capacity: `model` or `example.com/model`.
 
     Args:
-        errors: where errors go.
-        steps: where the name stands.
-        name: the name.
-        full: whether a domain is required, as in constraints.
+        errors: Where errors go.
+        steps: Where the name stands.
+        name: The name.
+        full: Whether a domain is required, as in constraints.
     """
     parts = name.split("/")
     if len(parts) == 2:

@@ -16,10 +16,10 @@ def check_node_selector(errors: Errors, steps: Steps, selector: Any, *, one_term
     """Check a node selector.
 
     Args:
-        errors: where errors go.
-        steps: the selector.
-        selector: its fields.
-        one_term: whether it must have exactly one term, as that of a whole slice.
+        errors: Where errors go.
+        steps: The selector.
+        selector: Its fields.
+        one_term: Whether it must have exactly one term, as that of a whole slice.
     """
     terms, place = (
         sequence(mapping(selector).get("nodeSelectorTerms")),

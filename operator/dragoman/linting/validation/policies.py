@@ -22,10 +22,10 @@ def check_capacity(errors: Errors, steps: Steps, capacity: dict[str, Any], *, sh
     """Check the policy of a capacity.
 
     Args:
-        errors: where errors go.
-        steps: the capacity.
-        capacity: its fields.
-        shared: whether several allocations may share the device.
+        errors: Where errors go.
+        steps: The capacity.
+        capacity: Its fields.
+        shared: Whether several allocations may share the device.
     """
     policy = capacity.get("requestPolicy")
     if not isinstance(policy, dict):
