@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from dragoman.cli.dra.cluster import rights
+from dragoman.controllers.preemption.planning import NEEDED
 from tests.charts.matrix import MATRIX
 from tests.charts.rendering import Json, Values, one, render
 from tests.e2e.rbac import (
@@ -291,6 +293,12 @@ def test_tests_that_preempt_grant_what_the_chart_grants() -> None:
     }
     acting = one(documents, "Role", "dragoman-preemption-account")
     assert [*spelt(acting)] == ["serviceaccounts dragoman-preemption: impersonate"]
+
+
+def test_a_command_that_preempts_asks_for_all_that_the_account_may_do() -> None:
+    needs = {(need.group, need.resource, need.verb) for need in rights.preempting("ml")}
+    listed = {one for one in grants(PREEMPTING_RULES) if one[1] in NEEDED and one[2] == "list"}
+    assert needs | listed == grants(PREEMPTING_RULES)
 
 
 def test_pods_are_read_where_claims_are_left_alone() -> None:

@@ -68,14 +68,19 @@ def evicting(*, delete: bool) -> tuple[Need, ...]:
 
 
 def preempting(namespace: str) -> tuple[Need, ...]:
-    """Return what is needed to carry out a preemption for a pod of a namespace."""
+    """Return what carrying out a preemption for a pod of a namespace needs beside its plan."""
     group = "dragoman.dev"
     return (
+        Need("get", "pods", namespace=namespace),
+        Need("get", "resourceclaimtemplates", DRA, namespace),
         *(Need(verb, "devicetaintrules", DRA) for verb in ("list", "create", "delete")),
-        *(Need(verb, "resourceclaims", DRA, namespace) for verb in ("create", "delete")),
+        *(Need(verb, "resourceclaims", DRA, namespace) for verb in ("get", "create", "delete")),
         *evicting(delete=False),
         Need("list", "devicepreemptions", group),
-        *(Need(verb, "devicepreemptions", group, namespace) for verb in ("create", "patch")),
+        *(
+            Need(verb, "devicepreemptions", group, namespace)
+            for verb in ("get", "create", "patch", "delete")
+        ),
         Need("patch", "devicepreemptions/status", group, namespace),
     )
 
