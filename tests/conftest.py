@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.distribution import Distribution
+from tests.lifetimes import Lifetimes
 from tests.support.controlplane import binaries
 from tests.support.controlplane.network import obstacle
 from tests.support.controlplane.plane import API_SERVER, ETCD, SCHEDULER, ControlPlane
@@ -23,7 +24,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Spread the tests where `-n` asks for several processes."""
+    """Spread the tests where `-n` asks for several processes; end early what they share."""
+    config.pluginmanager.register(Lifetimes())
     if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
         config.pluginmanager.register(Distribution())
 

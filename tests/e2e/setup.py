@@ -43,6 +43,11 @@ class Setup:
     # What people do ---------------------------------------------------------------------------
 
     def apply(self, *manifests: Mapping[str, Any]) -> None:
+        """Apply manifests, one after the other."""
+        for one in manifests:
+            self.api.apply(self.plane.served(one))
+
+    def apply_file(self, *manifests: Mapping[str, Any]) -> None:
         """Write manifests to a file and `kubectl apply` it."""
         self._applied += 1
         path = self._folder / f"{self._applied}.yaml"

@@ -37,7 +37,7 @@ def operator(plane: ControlPlane, tmp_path: Path) -> Iterator[Running]:
 
 
 def test_a_file_of_templates_and_their_pod_costs_one_publication(setup: Setup) -> None:
-    setup.apply(
+    setup.apply_file(
         setup.template(TEMPLATES["a"]),
         setup.template(TEMPLATES["b"]),
         setup.template(TEMPLATES["c"]),

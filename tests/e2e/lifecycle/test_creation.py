@@ -16,7 +16,7 @@ def with_annotation(pod: Json, value: str) -> Json:
 
 
 def test_a_template_pod_costs_one_post_and_one_patch(setup: Setup) -> None:
-    setup.apply(setup.template(), setup.pod())
+    setup.apply_file(setup.template(), setup.pod())
     (name,) = setup.published().values()
     assert [*setup.claims()] == [name]
     setup.wrote(ONE_CLAIM)

@@ -43,7 +43,7 @@ def test_a_file_with_templates_and_their_pods_costs_one_publication_a_pod(setup:
     entries = [f"entry-{number}" for number in range(8)]
     pods = [f"pod-{number}" for number in range(20)]
     templates = {entry: f"of-{entry}" for entry in entries}
-    setup.apply(
+    setup.apply_file(
         *(setup.template(name) for name in templates.values()),
         *(setup.pod(name, templates=templates) for name in pods),
     )
