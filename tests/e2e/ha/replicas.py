@@ -54,12 +54,10 @@ class Replicas:
             assert replica.faults() == []
 
     def holder(self) -> str:
-        """Return who holds the Lease, as kubectl shows it; empty for nobody."""
-        found = self.plane.kubectl(
-            *("get", "lease", LEASE_NAME, "-n", self.namespace, "--ignore-not-found"),
-            "-ojsonpath={.spec.holderIdentity}",
-        )
-        return found.stdout.strip().partition("_")[0]
+        """Return who holds the Lease; empty for nobody."""
+        found = self.plane.api().find("leases.coordination.k8s.io", LEASE_NAME, self.namespace)
+        identity = (found or {}).get("spec", {}).get("holderIdentity") or ""
+        return str(identity).partition("_")[0]
 
     def leader(self, but: OperatorProcess | None = None, timeout: float = 30) -> OperatorProcess:
         """Wait until a replica holds the Lease, one other than `but`; returns it."""
