@@ -43,6 +43,8 @@ ACTIVE_TICK = 0.5
 """Seconds between two steps of preemptions that are under way."""
 NEXT_TICK = 0.1
 """The same after a step that wrote something."""
+LONGEST_ACTIVE_DELAY = 2.0
+"""Seconds between two tries while requests fail, as while the API server starts again."""
 READ_ALL = 3.0
 """Seconds between two lists of all rules and DevicePreemptions while some are under way."""
 INTERVAL = 60.0
@@ -121,12 +123,18 @@ class PreemptionController:
             except NotLeadingError:
                 continue
             except (ApiError, NotServedError) as error:
-                delay = backoff.next(getattr(error, "retry_after", None))
+                delay = self._delay(backoff, getattr(error, "retry_after", None) or 0.0)
                 log.warning("Cannot plan preemptions", error=str(error), seconds=delay)
                 await asyncio.sleep(delay)
             except Exception:  # a fault here must not end the claim controller
                 log.exception("Cannot plan preemptions")
-                await asyncio.sleep(backoff.next())
+                await asyncio.sleep(self._delay(backoff))
+
+    def _delay(self, backoff: Backoff, asked: float = 0.0) -> float:
+        """Return the pause after a failure; time limits run while devices are reserved."""
+        delay = backoff.next(asked)
+        active = self._preemptions is not None and self._preemptions.active
+        return max(asked, min(delay, LONGEST_ACTIVE_DELAY)) if active else delay
 
     @property
     def _pause(self) -> float:

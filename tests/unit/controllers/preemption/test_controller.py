@@ -17,6 +17,7 @@ from dragoman.controllers.preemption.carrier import Carrier
 from dragoman.controllers.preemption.controller import OBJECTS, PreemptionController
 from dragoman.controllers.preemption.preemptions import Preemptions
 from dragoman.diagnosis.subject import Subject
+from dragoman.kube import backoff
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.resources import Resource
@@ -385,6 +386,24 @@ async def test_reports_of_a_pass_that_failed_are_cleared() -> None:
         for place in [one for one in server.objects if one.plural in ("pods", "resourceclaims")]:
             server.remove(place)
         await until(lambda: not server.journal)
+
+
+async def test_a_preemption_goes_on_soon_after_the_api_server_is_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backoff, "FIRST", 3600.0)
+    monkeypatch.setattr(backoff, "LONGEST", 3600.0)
+    monkeypatch.setattr(controller, "LONGEST_ACTIVE_DELAY", 0.01)
+    server = Server(*CLUSTER, *SPACES, PREEMPTION)
+    away = ApiError(0, "NoAnswer", "the API server cannot be reached")
+    server.fail = lambda request, _: away if request == "GET pods" else None
+    async with running(server, preemptions=preempting(server)):
+        await until(lambda: server.requests["GET pods"])
+        server.fail = lambda *_: away
+        before = server.requests["LIST pods"]
+        await until(lambda: server.requests["LIST pods"] > before + 2)
+        server.fail = lambda *_: None
+        await until(lambda: FINALIZER not in server.journal[0]["metadata"].get("finalizers", ()))
 
 
 async def test_reservations_are_released_whose_preemption_disappears() -> None:
