@@ -25,7 +25,7 @@ from dragoman.metrics import REGISTRY
 from dragoman.preemption.planner import PreemptionPlan, plan
 from dragoman.preemption.policy import Policy
 from dragoman.preemption.preemptionfacts import PreemptionFacts
-from dragoman.preemption.reservation import rule_manifest
+from dragoman.preemption.reservation import rule_manifest, toleration
 from dragoman.preemption.stored import FINALIZER, PreemptionLimits, timestamp
 from tests.support.apiserver import ApiServer, Place
 from tests.support.manifests import Json
@@ -404,6 +404,27 @@ async def test_a_preemption_goes_on_soon_after_the_api_server_is_back(
         await until(lambda: server.requests["LIST pods"] > before + 2)
         server.fail = lambda *_: None
         await until(lambda: FINALIZER not in server.journal[0]["metadata"].get("finalizers", ()))
+
+
+async def test_plans_are_only_reported_where_the_scheduler_preempts_for_devices_itself() -> None:
+    train, claim = waiting(2)
+    requests = claim["spec"]["devices"]["requests"]
+    requests[0]["exactly"]["tolerations"] = [toleration(train["metadata"]["uid"])]
+    promised, own = waiting(1, name="promised")
+    promised["status"]["nominatedNodeName"] = "m"
+    low, held = holding("low", "m", [0])
+    low["metadata"]["deletionTimestamp"] = "2026-11-24T00:00:00Z"
+    low["status"]["conditions"] = [{"type": "DisruptionTarget", "reason": "PreemptionByScheduler"}]
+    others = (node("m"), pool("m", 1), low, held, promised, own)
+    server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), train, claim, *others)
+    said: list[str] = []
+    preemptions = preempting(server)
+    async with running(server, preemptions=preemptions, stood_down=said.append):
+        await until(lambda: server.lists["nodes"] > 2)
+    (report,) = server.journal
+    assert report["spec"]["mode"] == "Report"
+    assert "kube-scheduler preempts for devices itself" in report["status"]["message"]
+    assert said == ["ns/promised"]
 
 
 async def test_reservations_are_released_whose_preemption_disappears() -> None:
