@@ -18,9 +18,6 @@ from dragoman.model.claimcontent import parse_claim
 from dragoman.model.departure import recorded
 from dragoman.words import counted
 
-RELEASE = "Release"
-ADOPT = "Adopt"
-
 
 @dataclass(frozen=True, slots=True)
 class Write:

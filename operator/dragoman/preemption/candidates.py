@@ -59,11 +59,6 @@ class Candidate:
     ending: tuple[BoundPod, ...] = ()
     violations: int = 0
 
-    @property
-    def holds_devices(self) -> bool:
-        """Whether a victim has devices at all."""
-        return any(victim.devices for victim in self.victims)
-
 
 class Why(StrEnum):
     """Why a node is no candidate."""

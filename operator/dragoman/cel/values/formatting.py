@@ -18,8 +18,6 @@ TypeName = Callable[[object], str]
 
 _CLAUSE = re.compile(r"(?:\.([0-9]*))?(.)?", re.ASCII | re.DOTALL)
 _PRECISION = 6
-_PRECISION_MAX = 1_000_000
-"""Go's fmt ignores a longer precision."""
 _TIMES_TEN = "\u00d710"
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NUMBERS_AS_TEXT = {

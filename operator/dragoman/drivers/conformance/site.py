@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -676,8 +676,3 @@ def shown(answer: Mapping[str, Prepared | str]) -> str:
         for uid, one in answer.items()
     }
     return json.dumps(found)[:600]
-
-
-def with_quick(setting: Setting, *, quick: bool) -> Setting:
-    """Return a setting that leaves out, or has, checks that wait."""
-    return replace(setting, quick=quick)

@@ -86,14 +86,6 @@ def validate(command: str) -> list[str]:
     return words
 
 
-def refuse_folder(path: Path) -> None:
-    """Raise CommandError for a folder of this machine's kubelet or container runtime."""
-    resolved = path.resolve()
-    for folder in map(Path, FORBIDDEN):
-        if resolved == folder.resolve() or folder.resolve() in resolved.parents:
-            raise CommandError(f"{path} belongs to this machine's kubelet or container runtime")
-
-
 class DriverInstance:
     """One instance of the driver.
 

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from dragoman.drivers.kubeletplugin import messages
@@ -226,11 +225,6 @@ def log_to_stderr() -> None:
     log.handlers[:] = [handler]
     log.setLevel(logging.INFO)
     log.propagate = False
-
-
-def default_folders() -> tuple[Path, Path]:
-    """Return the kubelet's root folder and the folder of CDI documents of a usual node."""
-    return Path("/var/lib/kubelet"), Path("/var/run/cdi")
 
 
 def faults_of(texts: Sequence[str]) -> Faults:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 SECONDS = 3.0
 """How long a shell waits for names."""
 
-Completer = Callable[["click.Context", "click.Parameter", str], "list[CompletionItem]"]
-
 
 def namespaces(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
     """Complete the name of a namespace."""

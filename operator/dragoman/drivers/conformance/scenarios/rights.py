@@ -23,7 +23,6 @@ from dragoman.drivers.rights.dryruns import (
 from dragoman.drivers.throwaway.api import Api, ApiError
 from dragoman.versions import GROUP
 
-RBAC = "rbac.authorization.k8s.io"
 FOREIGN_NODE = "another-node"
 
 
