@@ -74,9 +74,9 @@ TOOLKIT = {
     "taint": "maintenance.taint",
     "top": "inventory.top",
     "ui": "ui.command",
-    "undrain": "maintenance.undrain",
-    "unhold": "maintenance.unhold",
-    "untaint": "maintenance.untaint",
+    "undrain": "maintenance.undo",
+    "unhold": "maintenance.undo",
+    "untaint": "maintenance.undo",
     "version": "cluster.version",
     "who": "inventory.who",
 }
@@ -105,7 +105,7 @@ GLOBAL_OPTIONS = {
 """Options that may stand before the command, and whether each takes a value."""
 MODULES = {
     "check": "check.check",
-    "options": "globaloptions",
+    "options": "help",
     **{name: f"dra.{module}" for name, module in TOOLKIT.items()},
 }
 """Modules in `dragoman.cli` by command; others have the command's name (`_` for `-`)."""

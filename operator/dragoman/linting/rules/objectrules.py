@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from dragoman.linting.findings.finding import Problem
+from dragoman.linting.findings.finding import Problem, render
 from dragoman.linting.knowledge.context import Context
 from dragoman.linting.manifests.manifestobjects import Object
 from dragoman.linting.rules.claims import check_admin_access, check_taint_rule, check_tolerations
@@ -15,7 +15,26 @@ from dragoman.linting.rules.effects import (
     check_use,
 )
 from dragoman.linting.rules.pods import check_double, check_references, check_shared
-from dragoman.linting.rules.selectors import check_selectors
+from dragoman.linting.selectors.scopes import scopes
+
+
+def check_selectors(obj: Object, context: Context) -> Iterator[Problem]:
+    """Check every selector of an object."""
+    for scope in scopes(obj, context):
+        if not scope.own:
+            continue
+        memory = context.memory.setdefault("remarks", {})
+        if scope.key not in memory:
+            from dragoman.linting.rules.conditions import remarks  # noqa: PLC0415 — CEL is heavy
+
+            memory[scope.key] = tuple(remarks(scope, context))
+        for remark in memory[scope.key]:
+            steps = scope.own[remark.index][0]
+            message = f"{render(steps)}: {remark.message}"
+            yield Problem(
+                remark.id, steps, message, remark.suggestion, offset=remark.offset, at_key=False
+            )
+
 
 ObjectRule = Callable[[Object, Context], Iterator[Problem]]
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from dragoman.allocation import TimeBudget
 from dragoman.cli.dra import notes
 from dragoman.cli.dra.cluster.ended import with_pod
 from dragoman.cli.dra.cluster.files import documents, require_valid
 from dragoman.cli.dra.diagnosis import object_reports, pods
-from dragoman.cli.dra.diagnosis.kubelet import last_warning
 from dragoman.cli.dra.diagnosis.report import DiagnosisView
 from dragoman.cli.dra.output import ProgressLine, Report, Unusable
 from dragoman.diagnosis.files import PlannedCluster, overlaid
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
+from dragoman.kube.client import Client
+from dragoman.kube.errors import ApiError
+from dragoman.model.metadata import Metadata
 from dragoman.words.spelling import closest
 
 if TYPE_CHECKING:
@@ -117,3 +120,29 @@ def _of_files(view: DiagnosisView, planned: PlannedCluster) -> list[Report]:
 def _kubelet(source: Source, pod: Metadata) -> str:
     """Return the kubelet's last warning about a pod; empty without one, or for a snapshot."""
     return "" if source.snapshot else source.call(lambda client: last_warning(client, pod))
+
+
+KUBELET = "kubelet"
+_TIMES = ("lastTimestamp", "eventTime")
+
+
+async def last_warning(client: Client, pod: Metadata) -> str:
+    """Return the kubelet's last warning about a pod; empty without one, or without rights.
+
+    Args:
+        client: The connection.
+        pod: Identity of the pod.
+    """
+    path = f"/api/v1/namespaces/{pod.namespace}/events"
+    # The scheduler warns about the same pod, and so does dragoman itself.
+    selector = f"involvedObject.uid={pod.uid},type=Warning,source={KUBELET}"
+    try:
+        found = await client.get(path, fieldSelector=selector, limit="500")
+    except ApiError:
+        return ""
+    latest: Mapping[str, Any] = max(found.get("items") or (), key=_time, default={})
+    return str(latest.get("message") or "")
+
+
+def _time(event: Mapping[str, Any]) -> str:
+    return max(str(event.get(name) or "") for name in _TIMES)

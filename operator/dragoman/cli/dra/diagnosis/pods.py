@@ -3,16 +3,19 @@
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from dragoman.cli.dra.diagnosis import devices, text
+from dragoman.allocation import Allocated, Cluster, DeviceID
+from dragoman.cli.dra.diagnosis import text
 from dragoman.cli.dra.diagnosis.report import DiagnosisView, report
 from dragoman.cli.dra.inventory import who_table
 from dragoman.cli.dra.missing import elsewhere, missing
 from dragoman.cli.dra.output import Cell, Exit, Report, Table, Unusable
 from dragoman.cli.dra.preemption import naming
 from dragoman.diagnosis import subject as subjects
-from dragoman.diagnosis.answers import Answer, Explanation
+from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
 from dragoman.diagnosis.subject import Subject
 from dragoman.diagnosis.suggestions.suggest import suggest
+from dragoman.diagnosis.wording import words
+from dragoman.inventory.ages import UNKNOWN
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.usage.waiting import extended_resources
 from dragoman.model.claim import Claim
@@ -132,7 +135,7 @@ def _searched(view: DiagnosisView, subject: Subject, title: str, *, planned: boo
     for wanted in explanation.subject.wanted:
         blocks += ["", *text.claim_lines(wanted)]
     if view.devices:
-        blocks += ["", devices.table(view.cluster, explanation)]
+        blocks += ["", _device_table(view.cluster, explanation)]
     else:
         table = text.groups(view.inventory, explanation)
         if table.rows:
@@ -192,3 +195,44 @@ def _waits(found: PodFact) -> str:
         for one in statuses or ()
     ]
     return ", ".join(sorted(set(filter(None, reasons))))
+
+
+TAKEN = "the scheduler takes it"
+FREE = "nothing keeps the request away"
+_FILTERED = "NodeFiltered"
+
+
+def _device_table(cluster: Cluster, explanation: Explanation) -> Table:
+    """Return what stands in the way of each device.
+
+    Args:
+        cluster: That of the explanation.
+        explanation: The answer.
+    """
+    rows = (row for node in explanation.nodes for row in _rows(cluster, node))
+    return Table(("NODE", "REQUEST", "DEVICE", "CODE", "WHY"), tuple(rows))
+
+
+def _rows(cluster: Cluster, node: NodeAnswer) -> Iterator[tuple[str, ...]]:
+    if node.filtered:
+        yield node.node, UNKNOWN, UNKNOWN, _FILTERED, ", ".join(node.filtered)
+    for reason in node.others:
+        what = reason.device or reason.pool or UNKNOWN
+        yield node.node, reason.request or UNKNOWN, str(what), str(reason.code), words(reason)
+    if isinstance(node.outcome, Allocated) and not node.filtered:
+        for made in node.outcome.new:
+            for one in made.devices:
+                device = DeviceID(one.driver, one.pool, one.device)
+                yield node.node, one.request, str(device), UNKNOWN, TAKEN
+    for request in node.requests:
+        kept_away = {reason.device: reason for reason in request.reasons}
+        for device in _devices(cluster, node.node):
+            found = kept_away.get(device)
+            code, why = (UNKNOWN, FREE) if found is None else (str(found.code), words(found))
+            yield node.node, request.name, str(device), code, why
+
+
+def _devices(cluster: Cluster, node: str) -> Iterator[DeviceID]:
+    """Yield the devices of a node in the order of the allocator."""
+    for pool in cluster.node_pools(node).pools:
+        yield from pool.ids

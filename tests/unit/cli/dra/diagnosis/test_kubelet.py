@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any, cast
 
-from dragoman.cli.dra.diagnosis.kubelet import last_warning
+from dragoman.cli.dra.diagnosis.explanation import last_warning
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.model.metadata import Metadata
