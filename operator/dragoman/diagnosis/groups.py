@@ -50,16 +50,16 @@ def _key(node: NodeAnswer) -> Kind:
     if isinstance(node.outcome, FatalError):
         return ("fatal",)
     shown = tuple(
-        (one.name, frozenset(map(Reason.kind, one.reasons)), _shortage(one))
+        (
+            one.name,
+            frozenset(map(Reason.kind, one.reasons)),
+            (one.free, one.wanted) if one.free else None,
+        )
         for one in concerned(node)
     )
     others = frozenset(map(Reason.kind, node.others))
     large = isinstance(node.outcome, BudgetExceeded)
     return (node.pinned, shown, tuple(map(_names, short_of(node))), others, large)
-
-
-def _shortage(request: RequestAnswer) -> tuple[int, int] | None:
-    return (request.free, request.wanted) if request.free else None
 
 
 def short_of(node: NodeAnswer) -> tuple[Rivals, ...]:
@@ -156,12 +156,9 @@ def _request_parts(
             if (one.claim, one.name) in names:
                 for reason in one.reasons:
                     merged[reason.kind()].setdefault((node.node, reason.device), reason)
-    for found in sorted((list(one.values()) for one in merged.values()), key=_order):
+    found_by_kind = (list(one.values()) for one in merged.values())
+    for found in sorted(found_by_kind, key=lambda one: _CODES.index(one[0].code)):
         yield str(found[0].code), wording.of_devices(inventory, found)
-
-
-def _order(found: list[Reason]) -> int:
-    return _CODES.index(found[0].code)
 
 
 def _pool_parts(inventory: Inventory, nodes: list[NodeAnswer]) -> Iterator[tuple[str, str]]:

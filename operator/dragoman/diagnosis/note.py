@@ -196,15 +196,10 @@ def _values(nodes: Iterable[NodeAnswer]) -> str:
                 if reason.code is Code.SELECTOR_REJECTED and not request.free:
                     for name, value in (reason.details.get("values") or {}).items():
                         found[name.rpartition(".")[2]][value_text(value)] += 1
-    listed = "; ".join(
-        f"{name} {_listed(value for value, _ in counted.most_common())}"
-        for name, counted in sorted(found.items())
+    shown = "; ".join(
+        f"{name} {listed(sorted(counted), VALUES)}" for name, counted in sorted(found.items())
     )
-    return f" ({listed})" if listed else ""
-
-
-def _listed(values: Iterable[str]) -> str:
-    return listed(sorted(values), VALUES)
+    return f" ({shown})" if shown else ""
 
 
 def _joined(start: str, parts: list[str]) -> str:

@@ -168,7 +168,8 @@ def added(trees: Iterable[Any], taken: str, origin: str) -> tuple[Virtual, ...]:
     if not world.nodes:
         raise ChangeError(f"{origin}: the file has no Node; one with its ResourceSlices is needed")
     local: dict[str, list[Slice]] = {name: [] for name in world.nodes}
-    for one in _dated(world):
+    for found in world.slices:
+        one = replace(found, created=found.created or world.now)
         node = one.node_name or ""
         if node not in local:
             there = ", ".join(sorted(local))
@@ -178,7 +179,3 @@ def added(trees: Iterable[Any], taken: str, origin: str) -> tuple[Virtual, ...]:
             )
         local[node].append(one)
     return tuple(Virtual(world.nodes[name], tuple(slices)) for name, slices in local.items())
-
-
-def _dated(world: World) -> Iterable[Slice]:
-    return (replace(one, created=one.created or world.now) for one in world.slices)

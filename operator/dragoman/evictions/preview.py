@@ -7,7 +7,6 @@ from dragoman.evictions.planner import plan_evictions
 from dragoman.evictions.rules import NO_EXECUTE, ActiveRules
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.model.pod import Pod
-from dragoman.model.taints import Taint
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,9 @@ def preview(rule: StoredRule, facts: EvictionFacts) -> EvictionPreview:
         facts: The cluster; its other rules are left out, as in-tree.
     """
     selector = rule.rule
-    evicting = replace(rule, rule=replace(selector, taint=_no_execute(rule)))
+    evicting = replace(
+        rule, rule=replace(selector, taint=replace(selector.taint, effect=NO_EXECUTE))
+    )
     alone = replace(facts, rules=ActiveRules([evicting]))
     name = (rule.metadata.name, rule.metadata.uid)
     return EvictionPreview(
@@ -50,7 +51,3 @@ def preview(rule: StoredRule, facts: EvictionFacts) -> EvictionPreview:
         ),
         pods=tuple(one.pod for one in plan_evictions(alone, 0.0) if name in one.due.rules()),
     )
-
-
-def _no_execute(rule: StoredRule) -> Taint:
-    return replace(rule.rule.taint, effect=NO_EXECUTE)

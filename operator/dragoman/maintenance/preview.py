@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from dragoman import words
 from dragoman.inventory.inventory import InventoryDevice
 from dragoman.maintenance.actions import CreateTaintRule
-from dragoman.maintenance.plan import MaintenanceFacts, MaintenancePlan, evictions, plan, unmanaged
+from dragoman.maintenance.plan import MaintenanceFacts, evictions, plan, unmanaged
 from dragoman.model.deviceid import DeviceID
-from dragoman.model.pod import Pod
 from dragoman.words import counted
 
 NAMES = 10
@@ -92,24 +91,16 @@ def preview(
         devices=facts.devices,
         used=first.busy,
         claims=tuple(claim.key for claim in first.claims),
-        pods=tuple(map(_key, first.pods)),
+        pods=tuple(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in first.pods),
         evicted=tuple(one.key for one in evictions(facts)),
         refusals=refusals,
         unmanaged=unmanaged(replace(facts, unmanaged=False)),
         spared=first.unmanaged,
-        unused=_unused(first),
+        unused=tuple(claim.key for claim in first.claims if not claim.consumers),
         admin=tuple(sorted(_admin(devices))),
         rules=sum(isinstance(one, CreateTaintRule) for one in first.actions),
         held=tuple(one for one in facts.devices if one not in first.unheld),
     )
-
-
-def _key(pod: Pod) -> str:
-    return f"{pod.metadata.namespace}/{pod.metadata.name}"
-
-
-def _unused(first: MaintenancePlan) -> tuple[str, ...]:
-    return tuple(claim.key for claim in first.claims if not claim.consumers)
 
 
 def _admin(devices: Iterable[InventoryDevice]) -> set[str]:

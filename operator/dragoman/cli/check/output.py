@@ -175,13 +175,12 @@ def tap(report: CheckReport) -> str:
         name = line(file).replace("#", "\\#")
         lines.append(f"{'not ok' if bad else 'ok'} {number} - {name}")
         if found or unread:
-            details = [*map(_detail, found), *(one.document() for one in unread)]
+            details = [
+                *({**one.document(), "url": RULES[one.id].url} for one in found),
+                *(one.document() for one in unread),
+            ]
             lines += ["  ---", f"  findings: {json.dumps(details)}", "  ..."]
     return "\n".join(lines)
-
-
-def _detail(one: Finding) -> dict[str, Any]:
-    return {**one.document(), "url": RULES[one.id].url}
 
 
 def rules(output: str) -> str:

@@ -2,13 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import dragoman.allocation as api
 from dragoman.cluster.cluster import ClusterStores
-from dragoman.cluster.devices import DeviceStores, Stored
+from dragoman.cluster.devices import DeviceStores
 from dragoman.inventory.facts.parser import node_fact, pod_fact
 from dragoman.inventory.facts.world import NodeFact, PodFact, World
 from dragoman.inventory.snapshots.documents import reduced
@@ -136,7 +136,11 @@ class ExplainState:
         )
 
     def _classes(self) -> dict[str, api.DeviceClass]:
-        return {one.name: one for one in _values(self._devices.classes.store)}
+        return {
+            one.value.name: one.value
+            for one in self._devices.classes.store
+            if one.value is not None
+        }
 
 
 def _claim(document: Document) -> Claim:
@@ -145,7 +149,3 @@ def _claim(document: Document) -> Claim:
 
 def _node(document: Document) -> NodeFact:
     return node_fact(reduced("nodes", document))
-
-
-def _values(stored: Iterable[Stored[Value]]) -> Iterable[Value]:
-    return (one.value for one in stored if one.value is not None)

@@ -1,11 +1,11 @@
 """DevicePreemptions of mode Report: which pods would have to end, and the Event beside it."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from dragoman.controllers.preemption.carrier import unless_gone
 from dragoman.controllers.preemption.preemptions import REFUSED
+from dragoman.kube import wallclock
 from dragoman.kube.client import MERGE_PATCH, Client, items
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
@@ -91,7 +91,7 @@ class Reports:
             await unless_gone(self._client.patch(one, {"spec": made["spec"]}, MERGE_PATCH))
         told = {key: (before or {}).get("status", {}).get(key) for key in status}
         if told != status:
-            body = {"status": {**status, "plannedAt": _now()}}
+            body = {"status": {**status, "plannedAt": wallclock.now()}}
             await unless_gone(self._client.patch(f"{one}/status", body, MERGE_PATCH))
         note, uid = status["message"], metadata["name"]
         if told["message"] != note and self._said.get(uid) != note:
@@ -108,7 +108,3 @@ def _is_of(item: Mapping[str, Any], plan: PreemptionPlan | None) -> bool:
     pod = plan.subject.pod.pod.metadata
     named = ((item.get("spec") or {}).get("pod") or {}).get("uid")
     return (item["metadata"].get("namespace"), named) == (pod.namespace, pod.uid)
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

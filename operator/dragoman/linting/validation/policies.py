@@ -87,15 +87,11 @@ def _check_options(
         if amount(value) > amount(most):
             errors.invalid(at, value, f"option is larger than capacity value: {most}")
 
-    key = _exactly if errors.version >= FRACTIONS else _rounded
+    key = _exactly if errors.version >= FRACTIONS else lambda value: _whole(amount(value))
     errors.entries(steps, options, MAX_OPTIONS, option, key)
     # A list that is too long is not looked into, so that the default is not found in it either.
     if len(options) > MAX_OPTIONS or amount(default) not in amounts:
         errors.invalid(steps, default, "default value is not valid according to the requestPolicy")
-
-
-def _rounded(value: Any) -> int:
-    return _whole(amount(value))
 
 
 def _exactly(value: Any) -> Any:

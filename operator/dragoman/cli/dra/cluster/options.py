@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -112,22 +113,7 @@ _OPTIONS = (
         help="The scheduler's version and feature gates; by default those of the server's version.",
     ),
 )
-FIELDS = (
-    "snapshot",
-    "kubeconfig",
-    "context",
-    "cluster",
-    "auth_info",
-    "server",
-    "token",
-    "user",
-    "groups",
-    "uid",
-    "request_timeout",
-    "namespace_option",
-    "all_namespaces",
-    "profile_option",
-)
+FIELDS = tuple(one.name for one in fields(Source) if one.name != "quiet")
 """What the options of `connected` are called."""
 
 

@@ -192,7 +192,8 @@ def _without_pod(planned: PlannedCluster) -> tuple[World, PodFact]:
         )
     key = only_pod(planned)
     if key not in world.pods:
-        raise Unusable(f"pod {key} of the files is malformed: {_problem(world, key)}")
+        problem = next((one.problem for one in world.malformed if one.name == key), "no name")
+        raise Unusable(f"pod {key} of the files is malformed: {problem}")
     others = {name: pod for name, pod in world.pods.items() if name != key}
     return replace(world, pods=others), world.pods[key]
 
@@ -212,10 +213,6 @@ def only_pod(planned: PlannedCluster) -> str:
         listed = ", ".join(planned.pods) or "none"
         raise Unusable(f"-f: expected one pod or workload, found {listed}")
     return planned.pods[0]
-
-
-def _problem(world: World, key: str) -> str:
-    return next((one.problem for one in world.malformed if one.name == key), "no name")
 
 
 def replicas_of(trees: Sequence[Any]) -> int:

@@ -60,7 +60,7 @@ def classes(inventory: Inventory, only: str, selected: Selected = None, *, wide:
     lines = [
         (
             *(row.name, ",".join(row.drivers) or UNKNOWN, str(row.devices)),
-            _good(row.free),
+            Cell(str(row.free), "green" if row.free else ""),
             *(str(row.used), str(row.pending)),
             _bad(row.tainted),
             str(row.held),
@@ -339,10 +339,6 @@ def _notes(inventory: Inventory) -> Iterator[str]:
     yield from notes.broken_pools(inventory)
     yield from notes.failures(inventory)
     yield from notes.common(inventory.world)
-
-
-def _good(count: int) -> Cell:
-    return Cell(str(count), "green" if count else "")
 
 
 def _bad(count: int) -> Cell:

@@ -16,7 +16,8 @@ def reason(found: Report) -> str:
         more = f" and {len(fits) - 1} more" if len(fits) > 1 else ""
         return f"fits now on {fits[0]}{more}"
     groups = document.get("groups") or ()
-    return _nearest(document, groups) or _commonest(groups) or _first(found)
+    first = next((str(one) for one in found.blocks if isinstance(one, str) and one), "")
+    return _nearest(document, groups) or _commonest(groups) or first
 
 
 def _nearest(document: Mapping[str, Any], groups: Any) -> str:
@@ -40,7 +41,3 @@ def _commonest(groups: Any) -> str:
     nodes = largest["nodes"]
     where = nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes"
     return f"{where}: {largest['why']}"
-
-
-def _first(found: Report) -> str:
-    return next((str(one) for one in found.blocks if isinstance(one, str) and one), "")
