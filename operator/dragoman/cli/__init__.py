@@ -59,7 +59,7 @@ COMMANDS = USER_COMMANDS | AUTHOR_COMMANDS | SERVER_COMMANDS
 PLUGIN = "kubectl dra"
 """What users type before a command where kubectl runs this program."""
 TOOLKIT = {
-    "adopt": "doctor.adopt",
+    "adopt": "doctor.release",
     "auth": "cluster.auth",
     "defrag": "preemption.defrag",
     "doctor": "doctor.doctor",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from dragoman.driverconfigs.compile.registry import Registry
     from dragoman.drivers.pretend.running import Pretender
 
 
@@ -93,7 +94,7 @@ def _pretender(
     driver: str,
     pools: Sequence[PretendPool],
     options: Mapping[str, Any],
-    schemas: Sequence[Mapping[str, Any]] | None,
+    schemas: Registry | None,
 ) -> Pretender:
     from dragoman.drivers.pretend import configs, mutants, running  # noqa: PLC0415 — grpc, CEL
 
@@ -116,7 +117,7 @@ def _pretender(
     return made
 
 
-def _schemas(options: Mapping[str, Any], driver: str) -> list[Mapping[str, Any]] | None:
+def _schemas(options: Mapping[str, Any], driver: str) -> Registry | None:
     """Return a driver's DriverConfigSchemas of a file; None for the catalog's."""
     path = options["schema"]
     if path is None:

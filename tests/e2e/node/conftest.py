@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from dragoman.driverconfigs.compile.registry import Registry
 from dragoman.drivers.pretend.configs import validator
 from dragoman.drivers.pretend.driver import RULES, Driver
 from tests.e2e.node.setup import CLASS, NodeSetup
@@ -58,7 +59,7 @@ def driver(plane: ControlPlane, node: Node) -> Iterator[Driver]:
     """Run a driver with four devices on the node."""
     account = plane.user("driver", RULES)
     places = node.places
-    validate = validator(objects.DRIVER, [schema(objects.DRIVER)])
+    validate = validator(objects.DRIVER, Registry.of([schema(objects.DRIVER)]))
     with Driver(
         plane.api(account), places.kubelet, places.cdi, node=node.name, validate=validate
     ) as running:

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from dragoman.driverconfigs.compile.registry import Registry
 from dragoman.drivers.pretend.configs import validator
 from dragoman.drivers.pretend.driver import RULES, Driver
 from tests.e2e.node.setup import CLASS, PATIENCE, TEMPLATE, NodeSetup
@@ -24,7 +25,7 @@ PODS = {"first": TEMPLATE, "second": TEMPLATE, "third": PAIR}
 def other(plane: ControlPlane, setup: NodeSetup) -> Iterator[NodeSetup]:
     """Set up the same namespace on a second node, whose driver has the first one's name."""
     api = plane.api(plane.user("driver-2", RULES))
-    validate = validator(objects.DRIVER, [schema(objects.DRIVER)])
+    validate = validator(objects.DRIVER, Registry.of([schema(objects.DRIVER)]))
     with ExitStack() as undo:  # also after a failure: other tests share the control plane
         undo.callback(plane.api().delete, "nodes", "node-2")
         node = undo.enter_context(Node(plane, "node-2", 2))

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.evictions.planner import plan_evictions
-from dragoman.evictions.preview import preview
+from dragoman.evictions.preview import plan_evictions, preview
 from tests.unit.claims.objects import claim, group, pod
 from tests.unit.evictions.builders import (
     DRIVER,

@@ -16,7 +16,7 @@ class SchemaError(ValueError):
     """A DriverConfigSchema that cannot be used; the message says why."""
 
 
-def usable(documents: Iterable[Any], driver: str) -> list[Mapping[str, Any]]:
+def usable(documents: Iterable[Any], driver: str) -> Registry:
     """Return a driver's DriverConfigSchemas among documents, as the API server would take them.
 
     Raises:
@@ -30,28 +30,28 @@ def usable(documents: Iterable[Any], driver: str) -> list[Mapping[str, Any]]:
     found = [one for one in known if one["spec"]["driver"] == driver]
     if not found:
         raise SchemaError(f"no {KIND} of driver {driver}")
-    for name, registered in Registry.of(found).objects.items():
+    registry = Registry.of(found)
+    for name, registered in registry.objects.items():
         if errors := registered.compilation.errors:
             raise SchemaError(f"{KIND} {name} does not compile: {'; '.join(map(str, errors))}")
-    return found
+    return registry
 
 
-def validator(driver: str, schemas: Iterable[Mapping[str, Any]] | None = None) -> Validate:
+def validator(driver: str, registry: Registry | None = None) -> Validate:
     """Return what finds errors in parameters.
 
     Args:
         driver: Whose schema counts; without one, any object is valid.
-        schemas: DriverConfigSchemas; those of the catalog when None.
+        registry: DriverConfigSchemas of the driver; those of the catalog when None.
     """
-    documents = catalog.schemas() if schemas is None else schemas
-    registry = Registry.of(one for one in documents if one["spec"]["driver"] == driver)
+    known = registry or Registry.of(s for s in catalog.schemas() if s["spec"]["driver"] == driver)
 
     def validate(parameters: Any) -> str:
         if not isinstance(parameters, Mapping):
             return f"parameters: {type(parameters).__name__} is not an object"
         entry = {"opaque": {"driver": driver, "parameters": parameters}}
         claim = {"spec": {"devices": {"config": [entry]}}}
-        found = validate_configs(registry, "ResourceClaim", claim).violations
+        found = validate_configs(known, "ResourceClaim", claim).violations
         return "; ".join(str(one.error) for one in found if one.denies)
 
     return validate

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.driverconfigs.compile.registry import Registry
 from dragoman.drivers.kubeletplugin.messages import ClaimReference
 from dragoman.drivers.pretend.configs import validator
 from dragoman.drivers.pretend.preparation import Preparation, PreparationFacts, RefusalError
@@ -13,7 +14,7 @@ from tests.support.gpuconfig import schema
 
 DRIVER = "gpu.example.com"
 REFERENCE = ClaimReference("ns", "uid-1", "one")
-VALIDATE = validator(DRIVER, [schema(DRIVER)])
+VALIDATE = validator(DRIVER, Registry.of([schema(DRIVER)]))
 DEVICES = {"device-0": {"name": "device-0", "capacity": {"memory": {"value": "10Gi"}}}}
 
 

@@ -9,7 +9,7 @@ from dragoman.cli.dra.diagnosis.report import DiagnosisView, report
 from dragoman.cli.dra.inventory import who_table
 from dragoman.cli.dra.missing import elsewhere, missing
 from dragoman.cli.dra.output import Cell, Exit, Report, Table, Unusable
-from dragoman.cli.dra.preemption import naming
+from dragoman.cli.dra.preemption.reading import explained_plan, sentence
 from dragoman.diagnosis import subject as subjects
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
 from dragoman.diagnosis.subject import Subject
@@ -144,9 +144,9 @@ def _searched(view: DiagnosisView, subject: Subject, title: str, *, planned: boo
     if advice:
         blocks += ["", *advice]
     waits = explanation.answer is Answer.DOES_NOT_FIT and not planned and not view.node
-    preemption = naming.planned(view.inventory.world, subject, view.cluster) if waits else None
+    preemption = explained_plan(view.inventory.world, subject, view.cluster) if waits else None
     if preemption:
-        blocks += ["", naming.sentence(preemption)]
+        blocks += ["", sentence(preemption)]
     message = text.message(view.inventory, subject.pod)
     if message:
         blocks += ["", message]
