@@ -1,9 +1,7 @@
 """AdmissionResponses as JSON, complete but for the uid and the name of the object."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -30,7 +28,7 @@ class ReviewResponse:
     fields: bytes
 
     @classmethod
-    def of(cls, verdict: Verdict) -> ReviewResponse:
+    def of(cls, verdict: Verdict) -> Self:
         """Return the response for a verdict."""
         warnings, annotations = verdict.warnings, verdict.annotations
         response: dict[str, Any] = {"allowed": verdict.allowed}
@@ -44,7 +42,7 @@ class ReviewResponse:
         return cls(DENIED, drivers, _denial(response, verdict.message, verdict.causes))
 
     @classmethod
-    def denial(cls, field: str, detail: str) -> ReviewResponse:
+    def denial(cls, field: str, detail: str) -> Self:
         """Return a response that denies an object for one field, without a schema."""
         message = f"Invalid value: {detail}"
         causes = (Cause(INVALID, message, field),)

@@ -1,9 +1,8 @@
 """Errors of expressions: at compile time and at run time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 ISSUES_MAX = 100
 """Most issues that an error reports: the first ones, as in cel-go."""
@@ -29,7 +28,7 @@ class Issue:
     column: int = 0
 
     @classmethod
-    def at(cls, source: str, pos: int, message: str) -> Issue:
+    def at(cls, source: str, pos: int, message: str) -> Self:
         """Make an issue at an offset in code points; a negative offset means no position."""
         if pos < 0:
             return cls(message)

@@ -5,11 +5,10 @@ kube-scheduler, in the order of its default profile. What else a profile filters
 topology spread, affinity between pods) is not looked at; `LEFT_OUT` says so to users.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches, usable_on
 from dragoman.inventory.facts.world import NodeFact, PodFact, World
@@ -46,7 +45,7 @@ class Load:
     used: dict[str, Counter[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, world: World, besides: str = "") -> Load:
+    def of(cls, world: World, besides: str = "") -> Self:
         """Sum up the pods that have a node, or are about to get one, and have not ended.
 
         Args:

@@ -1,9 +1,8 @@
 """A cluster while pods are placed in it: what each of them takes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from dragoman.allocation import Allocated, Claim, Cluster, Node, PoolID, parse_claim
 from dragoman.allocation.extendedresources import NAME as EXTENDED
@@ -42,7 +41,7 @@ class PlacementRoom:
     shares: int = 0
 
     @classmethod
-    def of(cls, inventory: Inventory) -> PlacementRoom:
+    def of(cls, inventory: Inventory) -> Self:
         """Return the cluster as it is."""
         load = Load.of(inventory.world)
         return cls(inventory, cluster_of(inventory), load, unchecked=set(inventory.world.nodes))

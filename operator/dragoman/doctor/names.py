@@ -4,11 +4,10 @@ Sources: validation of ResourceSlices in Kubernetes 1.36.3, tried with faulty sl
 deviceattribute of k8s.io/dynamic-resource-allocation for the names of the standard.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from dragoman.allocation.rules.attributes import scalar
 from dragoman.doctor.devices import few
@@ -195,7 +194,7 @@ class _Content:
     twins: frozenset[str]
 
     @classmethod
-    def of(cls, content: Content) -> _Content:
+    def of(cls, content: Content) -> Self:
         """Read the names of a device."""
         attributes = {name: _typed(value) for name, value in content.attributes.items()}
         twins = set()

@@ -3,12 +3,10 @@
 The shape follows `field.Error` of Kubernetes' API machinery; reasons are metav1 cause types.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -81,7 +79,7 @@ class ConfigFieldError:
         words += [text for text in (self.value, self.detail) if text]
         return ": ".join(words) + (f"; {self.hint}" if self.hint else "")
 
-    def redacted(self) -> ConfigFieldError:
+    def redacted(self) -> Self:
         """Return a copy without user values, for status, Events and logs.
 
         Names of fields and map keys stay, cut and escaped, because they are the place.
@@ -89,7 +87,7 @@ class ConfigFieldError:
         detail = self.detail if self.public is None else self.public
         return replace(self, detail=detail, value=None, public=None)
 
-    def under(self, prefix: str) -> ConfigFieldError:
+    def under(self, prefix: str) -> Self:
         """Return a copy whose relative path (`.sharing`, `[0]` or empty) continues a prefix."""
         return replace(self, path=prefix + self.path)
 

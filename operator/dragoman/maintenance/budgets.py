@@ -5,11 +5,9 @@ same in 1.34 to 1.37): pending and ended pods are not protected, a pod that is n
 exempt, two budgets of one pod are refused, and each eviction takes one disruption of its budget.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.model.fields import items, mapping, optional_text, text
@@ -47,7 +45,7 @@ class DisruptionBudget:
     disrupted: frozenset[str] = frozenset()
 
     @classmethod
-    def parse(cls, document: Document) -> DisruptionBudget:
+    def parse(cls, document: Document) -> Self:
         """Read a PodDisruptionBudget; raise MalformedObjectError naming the field."""
         metadata = mapping(document, "metadata")
         spec, status = mapping(document, "spec"), mapping(document, "status")
@@ -89,7 +87,7 @@ class Protected:
     grace: int = 30
 
     @classmethod
-    def parse(cls, document: Document) -> Protected:
+    def parse(cls, document: Document) -> Self:
         """Read a Pod; raise MalformedObjectError naming the field."""
         metadata, status = mapping(document, "metadata"), mapping(document, "status")
         conditions = items(status, "conditions", "status.")

@@ -1,8 +1,16 @@
 """Names of devices and pools."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
+
+
+class PoolID(NamedTuple):
+    """The identity of a pool: pools of different drivers may share a name."""
+
+    driver: str
+    pool: str
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.pool}"
 
 
 class DeviceID(NamedTuple):
@@ -19,13 +27,3 @@ class DeviceID(NamedTuple):
     def pool_id(self) -> PoolID:
         """The pool that the device belongs to."""
         return PoolID(self.driver, self.pool)
-
-
-class PoolID(NamedTuple):
-    """The identity of a pool: pools of different drivers may share a name."""
-
-    driver: str
-    pool: str
-
-    def __str__(self) -> str:
-        return f"{self.driver}/{self.pool}"

@@ -5,14 +5,12 @@ names them as well. Pods of other namespaces are in it as digests of their UIDs,
 to those who may not list them.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from dragoman.allocation import DeviceID
 from dragoman.model.fields import Document, items, mapping, optional_text, text
@@ -134,7 +132,7 @@ class Journal:
         return self.running or self.finalized
 
     @classmethod
-    def parse(cls, document: Document) -> Journal:
+    def parse(cls, document: Document) -> Self:
         """Read a DevicePreemption; raise MalformedObjectError naming the field."""
         metadata, spec = mapping(document, "metadata"), mapping(document, "spec")
         status = mapping(document, "status")

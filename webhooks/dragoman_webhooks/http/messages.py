@@ -1,11 +1,9 @@
 """Requests and responses as values, and the interface of the service that answers requests."""
 
-from __future__ import annotations
-
 from asyncio import Future
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Protocol
+from typing import Protocol, Self
 
 JSON = "application/json"
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
@@ -47,12 +45,12 @@ class Response:
     retry: bool = False
 
     @classmethod
-    def plain(cls, status: int, text: str) -> Response:
+    def plain(cls, status: int, text: str) -> Self:
         """Return a response with one sentence."""
         return cls(status, text.encode("utf-8", "replace"))
 
     @classmethod
-    def unavailable(cls, text: str) -> Response:
+    def unavailable(cls, text: str) -> Self:
         """Return a 503 that the API server retries."""
         return cls(503, text.encode("utf-8", "replace"), retry=True)
 

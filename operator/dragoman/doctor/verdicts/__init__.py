@@ -5,14 +5,12 @@ known from the plugin's image alone: by its digest, or by the last part of its n
 which mirrors of a registry keep.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
 from dragoman.doctor.finding import Finding, FindingSubject, Id
@@ -43,7 +41,7 @@ class DriverVerdict:
     failed: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, tree: Mapping[str, Any]) -> DriverVerdict:
+    def of(cls, tree: Mapping[str, Any]) -> Self:
         """Read a verdict file."""
         failed = (one for one in tree["failed"] if one["level"] == "must")
         return cls(

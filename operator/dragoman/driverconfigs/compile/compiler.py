@@ -4,12 +4,10 @@ A generation becomes active as a whole: an object with one invalid config does n
 name their place in the object.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -91,7 +89,7 @@ class CompiledSchema:
     configs: Mapping[tuple[str, str], CompiledConfig]
     memory: int
 
-    def in_mode(self, mode: str) -> CompiledSchema:
+    def in_mode(self, mode: str) -> Self:
         """Return the same schema in another mode."""
         return self if mode == self.mode else replace(self, mode=mode)
 

@@ -4,10 +4,9 @@ A `Violation` is a field error with the schema that raised it. A `Verdict` holds
 and gives the response's message, causes, warnings and audit annotations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from dragoman.driverconfigs.fielderrors import ConfigFieldError, clip
 from dragoman.driverconfigs.objects.driverconfigschema import AUDIT, ENFORCE
@@ -95,7 +94,7 @@ class Verdict:
         """List the violations that deny the object."""
         return tuple(violation for violation in self.violations if violation.denies)
 
-    def redacted(self) -> Verdict:
+    def redacted(self) -> Self:
         """Return a copy without user values, for readers other than the object's author."""
         violations = (replace(v, error=v.error.redacted()) for v in self.violations)
         return replace(self, violations=tuple(violations))

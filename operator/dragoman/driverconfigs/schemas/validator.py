@@ -4,12 +4,10 @@ The keywords are dragoman's own (docs/adr/0003), so only the walk is left; impor
 it would take a fifth of the start of `dragoman check`.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 UNSET = object()
 """Stands for an instance that the keyword leaves to the validator; null is a value."""
@@ -33,7 +31,7 @@ class KeywordError:
     keyword: str = ""
     expected: Any = None
 
-    def at(self, step: str | int) -> KeywordError:
+    def at(self, step: str | int) -> Self:
         """Return the error, which then names its place from one level further up."""
         self.path.appendleft(step)
         return self

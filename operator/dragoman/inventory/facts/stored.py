@@ -1,11 +1,10 @@
 """Facts of stored ResourceSlices and DeviceTaintRules, as informers keep them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from sys import intern
 from types import MappingProxyType
+from typing import Self
 
 from dragoman.inventory.snapshots.documents import Document, reduced
 from dragoman.model.conditions import Condition, parse_conditions
@@ -52,7 +51,7 @@ class StoredSlice:
         return PoolID(self.driver, self.pool)
 
     @classmethod
-    def parse(cls, document: Document, *, content: bool = False) -> StoredSlice:
+    def parse(cls, document: Document, *, content: bool = False) -> Self:
         """Parse a ResourceSlice of v1 or v1beta2.
 
         Args:
@@ -78,7 +77,7 @@ class StoredSlice:
         )
 
     @classmethod
-    def parse_v1beta1(cls, document: Document, *, content: bool = False) -> StoredSlice:
+    def parse_v1beta1(cls, document: Document, *, content: bool = False) -> Self:
         """Parse a ResourceSlice of v1beta1, whose devices are wrapped in `basic`."""
         flat = reduced("resourceslices", document)
         return cls.parse({**document, "spec": flat.get("spec")}, content=content)
@@ -106,7 +105,7 @@ class StoredRule:
     document: Document = field(default_factory=dict, hash=False, repr=False)
 
     @classmethod
-    def parse(cls, document: Document) -> StoredRule:
+    def parse(cls, document: Document) -> Self:
         """Parse a DeviceTaintRule of any version; raise MalformedObjectError naming the field."""
         metadata = mapping(document, "metadata")
         return cls(

@@ -1,11 +1,9 @@
 """What the browser has and has not seen yet: parts of the page, each with its revision."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from dragoman.cli.dra.output import Report
 from dragoman.cli.dra.ui import render
@@ -40,13 +38,13 @@ class Feed:
     changed: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @classmethod
-    def first(cls, title: str, page: Page, kind: str = render.CLUSTER) -> Feed:
+    def first(cls, title: str, page: Page, kind: str = render.CLUSTER) -> Self:
         """Return the feed of the first page."""
         stale = frozenset(one.key for one in page.waiting)
         feed = cls(title, page, stale=stale, kind=kind)
         return feed.showing(render.document(page, {}, live=True))
 
-    def next(self, page: Page) -> Feed:
+    def next(self, page: Page) -> Self:
         """Return the feed of the page that was read after this one."""
         there = {one.key for one in page.waiting}
         kept = {key: found for key, found in self.explanations.items() if key in there}
@@ -66,7 +64,7 @@ class Feed:
         stale = frozenset(there if moved else self.stale & there)
         return replace(self, page=page, explanations=kept, stale=stale).showing(parts)
 
-    def explained(self, found: Mapping[str, Report]) -> Feed:
+    def explained(self, found: Mapping[str, Report]) -> Self:
         """Return the feed with more explanations."""
         known = {**self.explanations, **found}
         parts = replace(self.parts, sections=render.sections(self.page, known, live=True))
@@ -102,7 +100,7 @@ class Feed:
     def _newer(self, kind: str, parts: Mapping[str, str], known: int) -> dict[str, str]:
         return {name: html for name, html in parts.items() if self.changed[kind, name] > known}
 
-    def showing(self, parts: render.PageParts) -> Feed:
+    def showing(self, parts: render.PageParts) -> Self:
         """Return the feed with other parts, the changed ones at the next revision."""
         old = self.parts
         changed = [("sections", one) for one in _differ(old.sections, parts.sections)]
