@@ -1,7 +1,7 @@
 """The one computation under commands, metrics and reports: every device with its state."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -92,8 +92,8 @@ class InventoryDevice:
     Attributes:
         id: Driver, pool and name.
         state: See `DeviceState`.
-        content: What its slice says; None for a lost device.
-        node: Where it is; empty for a device of several nodes and for a lost one.
+        content: What its slice says; None for a lost device, and where slices could not be read.
+        node: Where it is; empty for a device of several nodes and for one without content.
         taints: Those that keep claims away, of rules too.
         holdings: Every allocation, with admin access too.
         reserved: For which pod it is reserved while others end for it, as `namespace/name`, or in
@@ -122,7 +122,7 @@ class Inventory:
         world: The facts.
         profile: How the scheduler of the cluster behaves.
         pools: By driver and name.
-        devices: Current ones in the order of the allocator, then lost ones.
+        devices: Current ones in the order of the allocator, then those without content.
         counters: What partitions of each pool have left.
     """
 
@@ -165,9 +165,17 @@ def take(world: World, profile: Profile) -> Inventory:
         # Of devices with one name, which make the pool invalid, the first one stands for all.
         devices.setdefault(device.id, device)
     _name_reservations(world, devices)
+    seen = all(one.plural != "resourceslices" for one in world.unseen)
     for key in sorted(held.keys() - devices.keys()):
-        devices[key] = InventoryDevice(key, DeviceState.LOST, holdings=held[key])
+        state = DeviceState.LOST if seen else _state_by_claims(held[key])
+        devices[key] = InventoryDevice(key, state, holdings=held[key])
     return Inventory(world, profile, found, devices, counters)
+
+
+def _state_by_claims(holders: Iterable[Holding]) -> DeviceState:
+    """Return the state of a device whose slice could not be read: it is not known to be lost."""
+    held = any(one.claim.is_hold and not one.result.admin for one in holders)
+    return DeviceState.HELD if held else DeviceState.USED
 
 
 def _name_reservations(world: World, devices: dict[DeviceID, InventoryDevice]) -> None:

@@ -122,7 +122,7 @@ def nodes(inventory: Inventory, only: str = "") -> tuple[NodeRow, ...]:
     chosen = inventory.members.get(only, ()) if only else tuple(inventory.devices.values())
     by_node: defaultdict[str, list[InventoryDevice]] = defaultdict(list)
     for device in chosen:
-        if device.state is not DeviceState.LOST:
+        if device.content is not None:
             by_node[device.node].append(device)
     broken: defaultdict[str, list[PoolID]] = defaultdict(list)
     for pool in inventory.pools.values():

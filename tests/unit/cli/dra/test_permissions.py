@@ -1,5 +1,6 @@
 """What commands say where objects could not be listed: never that there are none."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,15 @@ import pytest
 from dragoman.inventory.snapshots.documents import KINDS
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
 from tests.support.dra import Desk, invoke
-from tests.support.worlds.inventory import DRIVER, NOW
+from tests.support.worlds.inventory import (
+    DRIVER,
+    NOW,
+    claim,
+    device_class,
+    held,
+    pod,
+    snapshot,
+)
 
 COMMANDS = [
     ("top",),
@@ -48,3 +57,34 @@ def test_without_permissions_nothing_is_said_not_to_be_there(
     assert "kubectl dra auth" in said
     for text in FALSE:
         assert text not in result.output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("doctor",),
+        ("top", "nodes"),
+        ("top", "pods"),
+        ("who", "trainer", "-n", "ns"),
+        ("explain", "pod", "trainer", "-n", "ns"),
+        ("explain", "claim", "claim", "-n", "ns"),
+        ("explain", "device", f"{DRIVER}/n/a"),
+    ],
+    ids=" ".join,
+)
+def test_a_device_is_not_lost_because_its_slice_could_not_be_read(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    user = pod("trainer", claims={"gpu": "claim"}, node="n")
+    manifests = (device_class(), user, held(claim(), ("n", "a"), pods=[user]))
+    desk = Desk(tmp_path)
+    whole = snapshot(*manifests, unseen=[Unseen("resourceslices", "forbidden")])
+    listed = {key: one for key, one in whole.objects.items() if key != "resourceslices"}
+    desk.write(replace(whole, objects=listed))
+    result = invoke(*command, "--snapshot", desk.file)
+    assert result.exit_code == 2
+    said = result.output.lower().replace("devicelost", "")  # the rule that did not see everything
+    assert "cannot tell: you cannot list resourceslices" in said
+    # Nobody deletes a pod, or gives up a device, because of what only the reader cannot see.
+    for text in ("lost", "kubectl delete", "no slice", "none selects", "attributes: none"):
+        assert text not in said

@@ -176,13 +176,17 @@ def device(inventory: Inventory, name: str) -> Report:
     classes = [key for key, members in inventory.members.items() if found in members]
     who = who_table.answer(inventory, f"device/{name}", "", wide=True)
     blocks: list[Table | str | Cell] = [f"Device {name} is {found.state}: {_why(inventory, found)}"]
-    blocks += ["", *who.blocks, "", f"DeviceClasses: {', '.join(classes) or 'none selects it'}"]
+    blocks += ["", *who.blocks, ""]
+    known = found.content is not None
+    if known:
+        blocks += [f"DeviceClasses: {', '.join(classes) or 'none selects it'}"]
     attributes = {
         key: next(iter(value.values()), None)
         for key, value in (found.content.attributes if found.content else {}).items()
     }
     listed = ", ".join(f"{key}={value_text(value)}" for key, value in sorted(attributes.items()))
-    blocks += [f"Attributes: {listed or 'none'}"]
+    if known:
+        blocks += [f"Attributes: {listed or 'none'}"]
     document = {
         "device": name,
         "state": str(found.state),

@@ -26,6 +26,8 @@ GROUPS: Mapping[str, str] = {
 _ODD = frozenset({DeviceState.TAINTED, DeviceState.HELD, DeviceState.UNUSABLE, DeviceState.LOST})
 SEVERAL = "(several nodes)"
 LOST = "(lost devices)"
+UNPLACED = "(slices not seen)"
+"""Where devices stand that claims name, while ResourceSlices cannot be read."""
 HOLDERS_SHOWN = 20
 """Holders that one node lists."""
 VALUE_LENGTH = 256
@@ -54,7 +56,7 @@ class MapRow:
     """One node on the map.
 
     Attributes:
-        name: Of the node, SEVERAL or LOST.
+        name: Of the node, SEVERAL, LOST or UNPLACED.
         free: Devices as `top nodes` counts them.
         devices: Devices as `top nodes` counts them.
         dots: Every device.
@@ -90,9 +92,9 @@ def rows(inventory: Inventory) -> tuple[MapRow, ...]:
 
 def _rows(inventory: Inventory) -> Iterator[MapRow]:
     by_node: defaultdict[str, list[InventoryDevice]] = defaultdict(list)
-    lost: list[InventoryDevice] = []
+    without: list[InventoryDevice] = []
     for device in inventory.devices.values():
-        (lost if device.state is DeviceState.LOST else by_node[device.node]).append(device)
+        (without if device.content is None else by_node[device.node]).append(device)
     member_of = _classes_of(inventory)
     for row in summary.nodes(inventory):
         yield _row(
@@ -103,8 +105,10 @@ def _rows(inventory: Inventory) -> Iterator[MapRow]:
             holders=row.users,
             problems=_problems(inventory, row.node, row.pools),
         )
-    if lost:
-        yield _row(LOST, lost, member_of, counts=(0, 0))
+    if without:
+        # All of them are lost, or none: it depends on whether slices were read.
+        name = LOST if without[0].state is DeviceState.LOST else UNPLACED
+        yield _row(name, without, member_of, counts=(0, 0))
 
 
 def _problems(inventory: Inventory, node: str, pools: Sequence[PoolID]) -> tuple[str, ...]:

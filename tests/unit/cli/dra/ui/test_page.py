@@ -4,7 +4,7 @@ from typing import Any
 
 from dragoman.allocation import profile
 from dragoman.cli.dra.ui import render
-from dragoman.cli.dra.ui.nodemap import LOST, SEVERAL
+from dragoman.cli.dra.ui.nodemap import LOST, SEVERAL, UNPLACED
 from dragoman.cli.dra.ui.page import WAITING_SHOWN, page
 from dragoman.cli.dra.ui.problems import PageProblem, kinds
 from dragoman.inventory.facts.parser import parse
@@ -40,6 +40,14 @@ def test_every_device_has_a_dot_with_its_state_and_holder() -> None:
     ]
     assert [dot.state for dot in found["node-b"].dots] == [DeviceState.UNUSABLE]
     assert [dot.text for dot in found[LOST].dots] == ["lost by ml/trainer"]
+
+
+def test_devices_whose_slices_are_not_seen_are_used_and_not_lost() -> None:
+    seen = builders.snapshot(held(claim(), ("n", "a")), unseen=[Unseen("resourceslices", "no")])
+    made = page(take(parse(seen), profile("1.36")), seen)
+    assert [(row.name, [dot.state for dot in row.dots]) for row in made.rows] == [
+        (UNPLACED, [DeviceState.USED])
+    ]
 
 
 def test_rows_count_as_top_nodes_does() -> None:
