@@ -1,7 +1,5 @@
 """The page about the catalog (`docs/catalog.md`), made from the objects themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

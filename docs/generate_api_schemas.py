@@ -11,8 +11,6 @@ What is left out: descriptions, defaults, and `required`. An API server reads an
 zero value; its validation code says which of these it refuses, and so does ours.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

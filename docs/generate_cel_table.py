@@ -3,8 +3,6 @@
 Run it after a change of the grammar: `python -m docs.generate_cel_table`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ They follow from the commands' options, from values.schema.json and values.yaml 
 from the CRDs.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

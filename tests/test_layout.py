@@ -82,3 +82,58 @@ def test_descriptions_of_attributes_and_parameters_start_with_a_capital_letter()
                     lower += [f"{path}: {entry}"] if ENTRY.match(entry) else []
     assert found > 1000
     assert lower == []
+
+
+def names_of(statement: ast.stmt) -> set[str]:
+    """Return what a statement of a module defines."""
+    if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return {statement.name}
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return {name.asname or name.name for name in statement.names}
+    targets = getattr(statement, "targets", [getattr(statement, "target", statement)])
+    return {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+
+
+def annotations(body: list[ast.stmt]) -> Iterator[ast.expr]:
+    """Yield the annotations that importing a module would evaluate."""
+    for one in body:
+        if isinstance(one, ast.AnnAssign):
+            yield one.annotation
+        elif isinstance(one, ast.ClassDef):
+            yield from annotations(one.body)
+        elif isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
+            found = (node for node in ast.walk(one.args) if isinstance(node, ast.arg))
+            yield from (node.annotation for node in found if node.annotation)
+            yield from [one.returns] if one.returns else []
+
+
+def refers_forward(tree: ast.Module) -> bool:
+    """Whether an annotation names what a module defines later, or for types alone."""
+    defined: dict[str, float] = {}
+    for one in tree.body:
+        if isinstance(one, ast.If) and ast.unparse(one.test).endswith("TYPE_CHECKING"):
+            defined |= dict.fromkeys(set().union(*map(names_of, one.body)), float("inf"))
+        elif not isinstance(one, ast.Import | ast.ImportFrom):
+            defined = dict.fromkeys(names_of(one), one.end_lineno or 0) | defined
+    named = (node for root in annotations(tree.body) for node in ast.walk(root))
+    return any(isinstance(one, ast.Name) and defined.get(one.id, 0) > one.lineno for one in named)
+
+
+def has_inner_functions(tree: ast.Module) -> bool:
+    """Whether functions make functions: without the import each call evaluates annotations."""
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return any(one in functions for outer in functions for one in outer.body)
+
+
+def test_annotations_are_strings_only_where_that_is_needed() -> None:
+    imports, idle = 0, []
+    for root in ("operator", "webhooks", "tests", "docs"):
+        for path in (ROOT / root).rglob("*.py"):
+            text = path.read_text()
+            if "\nfrom __future__ import annotations\n" in text:
+                imports += 1
+                tree = ast.parse(text)
+                if not refers_forward(tree) and not has_inner_functions(tree):
+                    idle.append(str(path))
+    assert imports
+    assert idle == []

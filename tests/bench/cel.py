@@ -6,8 +6,6 @@ ever makes a round slower. The Go columns need the oracle of the conformance tes
 out without a Go compiler.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -6,8 +6,6 @@ little difference. No expression may take longer than a second: what does needs 
 (`dragoman.cel.state`). The search runs with a tenth of the limits, and then the slowest with all.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import time

@@ -1,7 +1,5 @@
 """Expressions of which the calls of `tests.bench.cel_hostile` are made."""
 
-from __future__ import annotations
-
 ATOMS: dict[str, tuple[str, ...]] = {
     "bool": ("true", "i < j", "j == 7"),
     "int": ("i", "j", "0", "-1", "9223372036854775807", "-9223372036854775807", "100000 * i"),

@@ -3,8 +3,6 @@
 celpy's compiled runner finds functions by module and name, so they are plain module functions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 One has many claims, the other 2,000 slices with plugin pods.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """Measure a plan in a cluster whose devices are all used: `python -m tests.bench.preemption`."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os

@@ -1,7 +1,5 @@
 """What the records of all benchmarks have in common: where and when, as JSON in docs/bench."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

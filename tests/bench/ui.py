@@ -1,7 +1,5 @@
 """`python -m tests.bench.ui`: first paint and interactions of the page of 1,000 nodes."""
 
-from __future__ import annotations
-
 import os
 import re
 import statistics

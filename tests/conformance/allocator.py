@@ -5,8 +5,6 @@
 expectation.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import sys

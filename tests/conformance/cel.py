@@ -3,8 +3,6 @@
 `python tests/conformance/cel.py FILE...` prints every difference and last `N passed, M failed`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

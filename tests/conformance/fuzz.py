@@ -7,8 +7,6 @@ Prints every new kind of difference, shrunk, and ends with counts; exit status 1
 difference that nothing explains.
 """
 
-from __future__ import annotations
-
 import argparse
 import faulthandler
 import json

@@ -9,8 +9,6 @@ worlds on an API server. Compared seeds are noted in build/, in a file for each 
 state of the code that decides: a later call with the same code leaves them out.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import sys

@@ -1,7 +1,5 @@
 """Random pools, and the status that kube-controller-manager gives them less its known faults."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random clusters, decided by kube-scheduler's own allocator and by dragoman's."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.conformance.fuzz_allocator import Session, summary

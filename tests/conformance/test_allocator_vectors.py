@@ -1,7 +1,5 @@
 """Every allocation that kube-scheduler's own library computed, as a test."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The functions and macros of the real environment are the ones dragoman.cel declares."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every recorded answer of the Kubernetes code, as a test."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 from types import ModuleType

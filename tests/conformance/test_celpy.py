@@ -4,8 +4,6 @@ The vectors and the fuzzer compare with cel-go, from whose rules the engine was 
 implementation notices a misread rule of the language that both sides of that comparison share.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

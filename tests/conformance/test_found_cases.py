@@ -1,7 +1,5 @@
 """Regression tests: differences that random cases once showed, with Kubernetes' answers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Answers of unstable order: which differences the fuzzer accepts, and which not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

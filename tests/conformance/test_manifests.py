@@ -1,7 +1,5 @@
 """Manifests that people write, beside what API servers said to them: all that matters is found."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

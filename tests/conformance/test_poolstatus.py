@@ -1,7 +1,5 @@
 """Random pools, and their status by kube-controller-manager's own function and by dragoman."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 

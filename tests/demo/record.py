@@ -1,7 +1,5 @@
 """`python -m tests.demo.record`: play the first steps and record them as docs/demo.svg."""
 
-from __future__ import annotations
-
 import io
 import re
 from pathlib import Path

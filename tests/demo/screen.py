@@ -4,8 +4,6 @@ On anything but a terminal there is no block and no escape sequence; `NO_COLOR` 
 alone (no-color.org).
 """
 
-from __future__ import annotations
-
 from typing import Self, TextIO
 
 from rich.console import Console, RenderableType

@@ -1,7 +1,5 @@
 """The table of pods and claims, and the line of devices below it, for rich."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 

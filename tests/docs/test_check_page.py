@@ -1,7 +1,5 @@
 """The page about `dragoman check`: every rule, with examples that show what it says."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

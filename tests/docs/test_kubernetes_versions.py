@@ -1,7 +1,5 @@
 """The page about adding a Kubernetes version: its steps, walked for the newest version."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Config entries stand at the same places in every version of resource.k8s.io."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

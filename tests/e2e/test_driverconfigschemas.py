@@ -1,7 +1,5 @@
 """The API server takes the CRD and the catalog, keeps the limits, and explains itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Where a driver's decoder is stricter than the API server, we side with the drive
 listed with their reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

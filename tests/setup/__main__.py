@@ -7,8 +7,6 @@ where uv fails. Every package is compared with its pinned hash.
 Runs on the standard library alone: nothing is installed yet.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess

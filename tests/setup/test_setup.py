@@ -1,7 +1,5 @@
 """The packages of the checkout: what is pinned, and nothing else, with its hash."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import subprocess

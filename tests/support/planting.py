@@ -1,7 +1,5 @@
 """Objects with a planted name in every string of a schema, to see which of them leave a program."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Debian's chromium, driven by Playwright; `python -m tests.ui.browser` installs it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """`python -m tests.ui.screenshots`: take the pictures of the page that docs/ shows."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

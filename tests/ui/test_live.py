@@ -1,7 +1,5 @@
 """`kubectl dra ui` follows a real cluster in a real browser."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The page in a real browser: filters, keyboard, names for screen readers, colours, sizes."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """No update of the page takes the focus from what has it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

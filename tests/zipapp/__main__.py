@@ -5,8 +5,6 @@ that it runs with the same Python version on the same platform. shiv unpacks it 
 when it is run first. The last line is its path.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

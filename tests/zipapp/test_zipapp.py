@@ -1,7 +1,5 @@
 """The check in one file: it runs without any installed package, and says what the command says."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -13,8 +13,6 @@ a `TimeBudget` only ends what takes too long.
             print(*reasons)
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """The command line: `dragoman …`, and `kubectl dra …` through the same program."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from importlib import import_module
@@ -166,7 +164,7 @@ class Commands(click.Group):
 
     def shell_complete(
         self, ctx: click.Context, incomplete: str
-    ) -> list[click.shell_completion.CompletionItem]:
+    ) -> "list[click.shell_completion.CompletionItem]":
         """Offer commands with the whole of their help line, without loading them."""
         found = offered(sorted(_offered(ctx).items()), incomplete)
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]

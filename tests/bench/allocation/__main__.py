@@ -1,7 +1,5 @@
 """`make bench-allocator`: measure the allocator beside kube-scheduler's own."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """The bars: what dragoman's allocator must reach beside the Go library's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.bench.allocation.record import Record

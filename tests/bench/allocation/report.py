@@ -1,7 +1,5 @@
 """The measurements in docs/evidence.md, as docs/bench/allocation.json has them."""
 
-from __future__ import annotations
-
 from textwrap import fill
 
 from tests.bench.allocation.bars import OWN, judge, table

@@ -1,7 +1,5 @@
 """The clusters that the bench allocates on, as JSON of the API."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

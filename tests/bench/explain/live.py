@@ -1,7 +1,5 @@
 """An API server on the loopback interface, so that live commands are measured with start-up."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The record of the benchmark, docs/bench/explain.json, and the part of a page that shows it."""
 
-from __future__ import annotations
-
 from textwrap import fill
 from typing import NamedTuple
 

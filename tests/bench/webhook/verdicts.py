@@ -3,8 +3,6 @@
 Run it with `python -m tests.bench.webhook.verdicts`; it prints figures and has no bar.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from typing import Any

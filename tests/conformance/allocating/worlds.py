@@ -1,7 +1,5 @@
 """Random clusters for the allocator: small alphabets, so that devices conflict."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any

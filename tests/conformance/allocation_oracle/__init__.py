@@ -1,7 +1,5 @@
 """Asks kube-scheduler's own allocator: one Go program for each version of the library."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.conformance.oracle import Oracle, build

@@ -8,8 +8,6 @@ Exit status: 0 without differences, 1 with differences, 2 where a module is unav
 module proxy does not serve every driver. Its recorded fields are then compared.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

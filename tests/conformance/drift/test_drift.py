@@ -1,7 +1,5 @@
 """The catalog's schemas list the fields that the drivers' Go types have, and no others."""
 
-from __future__ import annotations
-
 import copy
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Deliberate differences from Kubernetes, each with its reason."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

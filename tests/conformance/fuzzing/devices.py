@@ -1,7 +1,5 @@
 """Random devices in the API's form, and the paths by which selectors reach into them."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

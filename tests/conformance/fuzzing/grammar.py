@@ -5,8 +5,6 @@ variable bound in it (`«bool|$x:T»`). Upper-case single letters are type varia
 fresh names.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Random structural schemas, values that (mostly) fit them, and the paths that rules can take."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

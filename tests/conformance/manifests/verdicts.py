@@ -7,8 +7,6 @@ so for the oldest and the newest version. Those of `reported.txt` are written af
 public issues, whose address is their first line.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

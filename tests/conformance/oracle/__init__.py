@@ -6,8 +6,6 @@
 The program is built on demand into the user's cache, named by a hash of its sources.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Asks kube-controller-manager 1.37.1 for the status of pools: the function of its controller."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.conformance.oracle import Oracle, build

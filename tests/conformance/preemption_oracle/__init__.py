@@ -1,7 +1,5 @@
 """Asks kube-scheduler itself whom it preempts: one Go program for each version of Kubernetes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.conformance.oracle import Oracle, build

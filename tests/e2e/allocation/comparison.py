@@ -1,7 +1,5 @@
 """Hold what kube-scheduler did with a pod against what the library says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dragoman.allocation import (

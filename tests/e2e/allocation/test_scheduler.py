@@ -1,7 +1,5 @@
 """Random worlds on a real kube-scheduler: pods go where the library says, with the same devices."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """The real API server takes the good articles, refuses the bad ones, and takes what --fix makes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`--cluster` and `--slices cluster` read what a real API server has."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

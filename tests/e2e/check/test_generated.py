@@ -1,7 +1,5 @@
 """What the check calls errors the real API server refuses, and what it passes the server takes."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

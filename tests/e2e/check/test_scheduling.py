@@ -4,8 +4,6 @@ Each case has the claim of a finding, whose pod the scheduler does not place, an
 neighbour, whose pod it places.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Devices of one driver with pods on them, and the commands that take devices out of service."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass

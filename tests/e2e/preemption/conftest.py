@@ -1,7 +1,5 @@
 """A control plane with DeviceTaintRules, and the operator in mode on beside it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Preemption controllers in this process that end after any write, and are started again."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import threading

@@ -9,8 +9,6 @@ scheduler or the API server, a gap in the scheduler's watches over a restart (it
 partition. Finished seeds are noted in build/preemption-races, so that a later call goes on.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import signal

@@ -1,7 +1,5 @@
 """Worlds of default preemption on a real scheduler, as an extended resource of node status."""
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 from typing import Any

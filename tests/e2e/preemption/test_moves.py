@@ -1,7 +1,5 @@
 """Plans of moves, carried out on the real scheduler in their order: the pod gets its place."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from random import Random

@@ -4,8 +4,6 @@ Each random world is built twice: once as an extended resource of node status, f
 kube-scheduler preempts, and once as DRA devices in memory, for which dragoman plans.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator

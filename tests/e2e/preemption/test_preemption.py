@@ -1,7 +1,5 @@
 """Mode on with the real scheduler: a pod of high priority gets the devices of a lower one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

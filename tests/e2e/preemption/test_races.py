@@ -1,7 +1,5 @@
 """A few random runs of preemption with kills; `make test-preemption` plays a thousand."""
 
-from __future__ import annotations
-
 from tests.e2e.preemption.races import batch, stage, summary
 
 

@@ -1,7 +1,5 @@
 """Report mode on a real API server: the object with its printer columns, and the Event."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

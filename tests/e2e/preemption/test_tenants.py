@@ -1,7 +1,5 @@
 """A tenant with every right in one namespace: no pod of others ends, and no name is learned."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """Findings on a real control plane: what each rule finds, and what repairs write."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

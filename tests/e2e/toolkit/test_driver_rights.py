@@ -1,7 +1,5 @@
 """`kubectl dra doctor --only DriverRights` with the chart of dra-example-driver, for real."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

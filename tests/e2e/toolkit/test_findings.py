@@ -1,7 +1,5 @@
 """The operator counts findings and posts Events about them."""
 
-from __future__ import annotations
-
 import urllib3
 
 from tests.e2e.rbac import FINDINGS_RULES, OPERATOR_RULES

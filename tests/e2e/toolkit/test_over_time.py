@@ -1,7 +1,5 @@
 """Findings that compare two readings, on a real API server."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

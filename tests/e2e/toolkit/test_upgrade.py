@@ -1,7 +1,5 @@
 """`kubectl dra doctor --target`: what an upgrade takes away, as a real API server shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

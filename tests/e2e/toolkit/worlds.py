@@ -4,8 +4,6 @@ Worlds do not touch each other: each has its own drivers, classes, namespace and
 select its nodes by a label.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

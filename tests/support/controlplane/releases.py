@@ -6,8 +6,6 @@ dl.k8s.io and github.com, when a version is added and before a release; review t
 digest comes from anywhere else.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import asdict

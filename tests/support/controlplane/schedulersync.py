@@ -6,8 +6,6 @@ order, though: a scheduler that places a pod on the newest node, by the newest s
 claim, has seen all older changes of these kinds.
 """
 
-from __future__ import annotations
-
 import uuid
 
 from tests.support import manifests as objects

@@ -1,7 +1,5 @@
 """Official binaries: verified, resumed, and passed over where they cannot be reached."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """The tables of verdicts in `data/`: what each driver does at prepare time, case by case."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

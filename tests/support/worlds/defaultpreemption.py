@@ -4,8 +4,6 @@ Literal, step by step, without claims: what plans are compared with. The same wo
 real scheduler in tests/e2e/preemption.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

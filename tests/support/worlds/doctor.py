@@ -5,8 +5,6 @@ server. `uid-of-NAMESPACE-NAME` stands for the UID of a pod; objects that have a
 are to be deleted after they were created.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Builders of claims with config entries, schemas, registries and validated parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Expressions that would run for hours, or fill the memory, without limits."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 TEN = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"

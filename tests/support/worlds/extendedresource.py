@@ -3,8 +3,6 @@
 kube-scheduler preempts for it itself, where for devices it does not.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support import manifests as objects

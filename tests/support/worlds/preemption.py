@@ -1,7 +1,5 @@
 """Worlds of default preemption as clusters with devices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any

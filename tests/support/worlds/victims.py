@@ -1,7 +1,5 @@
 """Whether a plan, the model of default preemption and a scheduler choose the same victims."""
 
-from __future__ import annotations
-
 from dragoman.preemption.planner import PreemptionOutcome
 from tests.support.worlds.defaultpreemption import World, decide
 from tests.support.worlds.preemption import manifests, planned

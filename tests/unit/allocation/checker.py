@@ -3,8 +3,6 @@
 It knows nothing of search order; it only tells whether what was allocated may be held together.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """API objects for tests of the allocator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dragoman.allocation import (

@@ -1,7 +1,5 @@
 """Allocated claims whose devices have to be made ready before the pod is bound."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any

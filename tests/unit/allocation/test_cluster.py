@@ -1,7 +1,5 @@
 """A cluster that changes, and what an allocation says beside its devices."""
 
-from __future__ import annotations
-
 import copy
 import gc
 from typing import Any

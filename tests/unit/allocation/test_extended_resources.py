@@ -1,7 +1,5 @@
 """The claim for extended resources, as kube-scheduler makes it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

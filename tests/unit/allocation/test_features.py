@@ -1,7 +1,5 @@
 """Versions and feature gates."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman.allocation import UnknownGateError, Variant, profile

@@ -1,7 +1,5 @@
 """Input that no API server stores, or that is meant to hurt: documented errors, bounded time."""
 
-from __future__ import annotations
-
 import copy
 import json
 from random import Random

@@ -1,7 +1,5 @@
 """What holds for every cluster."""
 
-from __future__ import annotations
-
 import copy
 from random import Random
 

@@ -1,7 +1,5 @@
 """Why claims do not fit, with the numbers that a person needs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Outcomes are values: frozen, and equal where they say the same."""
 
-from __future__ import annotations
-
 from dataclasses import FrozenInstanceError, fields
 
 import pytest

@@ -1,7 +1,5 @@
 """Hostile expressions end: by cost, by steps, or before they run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Which parts of a device a selector reads, for callers that remember its results by them."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman.cel import selectors

@@ -1,7 +1,5 @@
 """Device selectors: the scheduler's outcomes and costs."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import sys

@@ -1,7 +1,5 @@
 """Each finding in a world that has it, and not in the nearest one that has not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any

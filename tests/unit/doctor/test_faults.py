@@ -1,7 +1,5 @@
 """Known faults: which releases have them, and what triggers each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Findings that compare two readings: slices that are written all the time, or are gone."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What `release` and `adopt` write, and when they write nothing."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What an upgrade takes away from requests, drivers and flags."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The catalog says about each driver's configs what the driver says when it prepares a claim."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

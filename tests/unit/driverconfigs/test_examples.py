@@ -1,7 +1,5 @@
 """Each example gets the verdict that it names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Field errors are short, and safe to print."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman.driverconfigs import fielderrors

@@ -3,8 +3,6 @@
 A mutation spoils one field of a valid config; the review must name that field and no other one.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What holds for every input: no crash, no dependence on key order, bounded answers."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

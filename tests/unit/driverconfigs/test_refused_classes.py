@@ -1,7 +1,5 @@
 """A kind that the driver refuses for the devices of some of its DeviceClasses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """JSON comes in without loss: repeated keys and literal numbers are seen, hostile texts refused."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Short ways to write manifests for tables of cases."""
 
-from __future__ import annotations
-
 from textwrap import dedent, indent
 from typing import Any
 

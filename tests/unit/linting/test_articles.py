@@ -1,7 +1,5 @@
 """Manifests in the style of articles and vendors' pages: no false alarm, and each fault found."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Plans of moves are the shortest that brute force finds, and say what they rest on."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from itertools import combinations, permutations, product

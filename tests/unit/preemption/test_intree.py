@@ -1,7 +1,5 @@
 """What shows that kube-scheduler preempts for devices itself, and for whom dragoman stands down."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman.allocation import TimeBudget, profile

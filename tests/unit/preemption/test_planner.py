@@ -1,7 +1,5 @@
 """What a plan respects beside priorities: claims, budgets, policies, the scheduler's own work."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The protocol of a preemption: which step follows which facts, also after a process ended."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Only the closest name is suggested, within a budget."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman.words.spelling import (

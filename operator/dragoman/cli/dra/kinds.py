@@ -1,7 +1,5 @@
 """Kinds as kubectl's users type them: singular, plural, short, with a group, or as `kind/name`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import click
@@ -107,6 +105,6 @@ class What(click.ParamType[str]):
         ctx: click.Context,  # noqa: ARG002 — click's signature
         param: click.Parameter,  # noqa: ARG002 — click's signature
         incomplete: str,
-    ) -> list[click.shell_completion.CompletionItem]:
+    ) -> "list[click.shell_completion.CompletionItem]":
         """Offer the plurals."""
         return offered(self.plurals, incomplete)

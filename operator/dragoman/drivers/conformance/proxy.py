@@ -1,7 +1,5 @@
 """Between a driver and the API server: records requests, and pauses or fails them on request."""
 
-from __future__ import annotations
-
 import contextlib
 import http.server
 import json

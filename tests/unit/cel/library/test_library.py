@@ -1,7 +1,5 @@
 """Types, operators, macros and libraries as expressions see them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

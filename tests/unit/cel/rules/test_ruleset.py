@@ -1,7 +1,5 @@
 """Validation rules: which errors a value gets, where, and in which words."""
 
-from __future__ import annotations
-
 import copy
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,7 +1,5 @@
 """What parses, what does not, and where the complaint points."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Base64 of the format `byte`: Go's data and errors."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman.cel.errors import EvaluationError

@@ -1,7 +1,5 @@
 """Dates and times of the API's string formats: Go's values and errors."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman.cel.errors import EvaluationError

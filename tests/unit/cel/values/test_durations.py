@@ -1,7 +1,5 @@
 """Durations: the values, texts and errors of Go's time package and cel-go."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

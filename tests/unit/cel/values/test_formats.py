@@ -1,7 +1,5 @@
 """Named formats: what apimachinery says about a text."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman.cel.values.formats import FORMATS

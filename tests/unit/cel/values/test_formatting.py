@@ -1,7 +1,5 @@
 """`format`: cel-go's clauses, errors and bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

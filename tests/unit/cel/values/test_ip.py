@@ -1,7 +1,5 @@
 """IP addresses and networks: what net/netip answers, and what Kubernetes refuses."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman.cel.errors import EvaluationError

@@ -1,7 +1,5 @@
 """Quantities: what apimachinery's parser and arithmetic answer."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Quoted texts in errors: Go's `%q`."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman.cel.values.quoting import quoted

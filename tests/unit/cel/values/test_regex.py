@@ -1,7 +1,5 @@
 """Patterns: RE2's matches in Go's words, and their bounds."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman.cel.errors import EvaluationError

@@ -1,7 +1,5 @@
 """Semantic versions: what blang/semver and Kubernetes' normalisation answer."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Functions of strings: cel-go's results, errors and bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """URLs: what net/url answers."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman.cel.errors import EvaluationError

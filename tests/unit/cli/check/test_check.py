@@ -1,7 +1,5 @@
 """`dragoman check`: exit status, files, outputs and the webhook's verdicts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from xml.etree import ElementTree as ET

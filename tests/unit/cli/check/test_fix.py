@@ -1,7 +1,5 @@
 """`--fix`: a file says what it said before but for the findings, or it stays as it is."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Manifests, settings and folders by others: `dragoman check` ends, and prints nothing to obey."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """The findings controller: which metrics and Events follow from what the API server has."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterable, Mapping

@@ -4,8 +4,6 @@ The scheduler is modelled after its plugin dynamicresources: it keeps allocated 
 without counts, sees events late, and writes an allocation some time after it chose the device.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import AsyncIterator, Mapping

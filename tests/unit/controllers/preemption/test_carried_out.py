@@ -1,7 +1,5 @@
 """What mode on carries out is what report mode says, in random worlds."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Report mode: what it writes for pods that wait, and that it writes nothing else."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Journals that others wrote: only pods that a plan names, or that it might name, are evicted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from random import Random
 

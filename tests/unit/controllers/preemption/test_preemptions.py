@@ -1,7 +1,5 @@
 """What the preemptions of a cluster allow and do, beside other processes and deleted objects."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Mode on waits for DeviceTaintRules, and reports plans until they are served."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Objects that would take too long or too much memory to compile are refused."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

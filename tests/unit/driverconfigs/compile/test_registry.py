@@ -1,7 +1,5 @@
 """Which schemas are active: several per driver, broken ones, switched off ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dragoman.driverconfigs.compile.registry import (

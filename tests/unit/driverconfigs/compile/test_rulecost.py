@@ -1,7 +1,5 @@
 """Rules whose estimated cost is too high are refused at admission."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

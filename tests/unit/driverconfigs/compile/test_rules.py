@@ -1,7 +1,5 @@
 """CEL rules: inside schemas and beside them, with variables, severity and places of errors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

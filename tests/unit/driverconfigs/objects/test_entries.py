@@ -1,7 +1,5 @@
 """Config entries are found in every API version, and ratcheting compares them literally."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A malformed DriverConfigSchema does not compile, and its errors name the place."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The CRD validates DriverConfigSchemas in files as the API server does in a cluster."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

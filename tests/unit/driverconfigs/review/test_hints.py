@@ -1,7 +1,5 @@
 """What a finding says about variables and about the driver that a schema describes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Which config describes some parameters: by apiVersion and kind."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

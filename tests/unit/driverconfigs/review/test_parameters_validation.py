@@ -1,7 +1,5 @@
 """One entry's parameters are validated within a step budget."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """How entries stand to each other and to requests, and what drivers ignore or fail on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

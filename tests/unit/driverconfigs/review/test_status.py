@@ -1,7 +1,5 @@
 """The status of a DriverConfigSchema: conditions and errors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dragoman.driverconfigs.compile.registry import RegisteredSchema, Registry, register

@@ -1,7 +1,5 @@
 """Objects are validated: entries of known drivers, updates, budgets and caches; schemas too."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

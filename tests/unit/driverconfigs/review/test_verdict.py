@@ -1,7 +1,5 @@
 """The parts of an admission response: message, causes, warnings, annotations."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

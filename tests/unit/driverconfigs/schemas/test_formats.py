@@ -1,7 +1,5 @@
 """Formats accept and refuse what the API server's do."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman.driverconfigs.schemas import formats

@@ -1,7 +1,5 @@
 """Structural schemas become validators: OpenAPI's dialect in JSON Schema's keywords."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

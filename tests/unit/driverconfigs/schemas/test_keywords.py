@@ -1,7 +1,5 @@
 """Each keyword of a schema accepts and refuses what the API server does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

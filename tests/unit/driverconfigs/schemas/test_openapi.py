@@ -1,7 +1,5 @@
 """The keywords of OpenAPI in CRDs, and the walks over a schema."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

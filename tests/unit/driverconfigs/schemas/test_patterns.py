@@ -1,7 +1,5 @@
 """Patterns are compiled once for each object, within limits of steps and memory."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman.cel.budget import PatternBudget

@@ -1,7 +1,5 @@
 """Unknown fields and depth: what pruning removes and reports."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Schemas are refused for what the API server would refuse in a CustomResourceDefinition."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What a driver's account is tried with, and what the answers show."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

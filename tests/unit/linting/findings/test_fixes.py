@@ -1,7 +1,5 @@
 """`--fix`: comments, order, quotes and all other documents stay as they are."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman.linting import engine

@@ -1,7 +1,5 @@
 """Texts: positions, numbers as kubectl reads them, and hostile input that ends soon."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Mistakes that people make: each is found by its rule, said once, with advice that helps."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.unit.linting.builders import check, claim, device_class, ids, pod, selector, several

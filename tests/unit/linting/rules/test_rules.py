@@ -1,7 +1,5 @@
 """Each rule: manifests that it must find, and the nearest ones that it must leave alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the version that a cluster is upgraded to serves no more."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

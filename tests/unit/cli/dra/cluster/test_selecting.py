@@ -1,7 +1,5 @@
 """kubectl's options that change whom a command asks, and about which objects."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

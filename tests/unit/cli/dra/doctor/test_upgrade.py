@@ -1,7 +1,5 @@
 """`doctor --target`: what an audit log and flags of the control plane say."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `defrag` prints."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

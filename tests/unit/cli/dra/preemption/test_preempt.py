@@ -1,7 +1,5 @@
 """What `preempt --dry-run` prints."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

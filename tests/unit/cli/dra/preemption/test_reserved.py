@@ -1,7 +1,5 @@
 """Devices that are reserved for a pod, as others see them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
