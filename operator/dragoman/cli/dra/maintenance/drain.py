@@ -8,7 +8,12 @@ from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
 from dragoman.cli.dra.maintenance.quantities import DurationParam, Rate
-from dragoman.cli.dra.maintenance.targeting import WantedDevices, targeted
+from dragoman.cli.dra.maintenance.targeting import (
+    WantedDevices,
+    mechanism_option,
+    reason_option,
+    targeted,
+)
 
 _EXAMPLES = """\
 \b
@@ -28,12 +33,11 @@ Exit status:
      the last lines say what remains; with --dry-run: a pod cannot be evicted
   2  no such device, missing permissions, or bad input
 """
-MECHANISMS = ("auto", "rule", "claim")
 
 
 @click.command(epilog=_EXAMPLES)
 @targeted
-@click.option("--reason", default="", metavar="TEXT", help="Shown by `kubectl dra holds`.")
+@reason_option
 @click.option(
     "--timeout",
     type=DurationParam(),
@@ -60,14 +64,7 @@ MECHANISMS = ("auto", "rule", "claim")
     is_flag=True,
     help="Delete pods, whatever their PodDisruptionBudgets allow.",
 )
-@click.option(
-    "--with",
-    "mechanism",
-    type=click.Choice(MECHANISMS),
-    default="auto",
-    show_default=True,
-    help="Hold devices by DeviceTaintRules or by held claims; auto: by rules where served.",
-)
+@mechanism_option
 @connected
 @output_option
 def drain(  # noqa: PLR0913, PLR0917 — one parameter for each option

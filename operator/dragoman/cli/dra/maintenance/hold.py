@@ -7,9 +7,13 @@ import click
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
-from dragoman.cli.dra.maintenance.drain import MECHANISMS
 from dragoman.cli.dra.maintenance.quantities import DurationParam
-from dragoman.cli.dra.maintenance.targeting import WantedDevices, targeted
+from dragoman.cli.dra.maintenance.targeting import (
+    WantedDevices,
+    mechanism_option,
+    reason_option,
+    targeted,
+)
 
 _EXAMPLES = """\
 \b
@@ -30,15 +34,8 @@ Exit status:
 
 @click.command(epilog=_EXAMPLES)
 @targeted
-@click.option("--reason", default="", metavar="TEXT", help="Shown by `kubectl dra holds`.")
-@click.option(
-    "--with",
-    "mechanism",
-    type=click.Choice(MECHANISMS),
-    default="auto",
-    show_default=True,
-    help="Hold devices by DeviceTaintRules or by held claims; auto: by rules where served.",
-)
+@reason_option
+@mechanism_option
 @click.option(
     "--wait", is_flag=True, help="Wait for devices in use, and hold them as soon as they are free."
 )

@@ -7,10 +7,7 @@ import click
 from dragoman.cli.dra.cluster.options import connected, output_option
 from dragoman.cli.dra.cluster.source import Source
 from dragoman.cli.dra.formats import Output
-from dragoman.cli.dra.maintenance.targeting import (
-    WantedDevices,
-    targeted,
-)
+from dragoman.cli.dra.maintenance.targeting import WantedDevices, reason_option, targeted
 from dragoman.cli.dra.output import show
 
 _EXAMPLES = """\
@@ -30,7 +27,7 @@ Exit status:
 
 @click.command(epilog=_EXAMPLES)
 @targeted
-@click.option("--reason", default="", metavar="TEXT", help="Shown by `kubectl dra holds`.")
+@reason_option
 @connected
 @output_option
 def taint(

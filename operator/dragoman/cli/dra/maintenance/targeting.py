@@ -1,4 +1,4 @@
-"""Options of commands that take devices out of service: their targets."""
+"""Options of commands that take devices out of service: their targets, reason and mechanism."""
 
 from __future__ import annotations
 
@@ -19,6 +19,18 @@ if TYPE_CHECKING:  # heavy, and not needed for --help
 Command = Callable[..., Any]
 ASKED_ABOVE = 8
 """Devices that a command takes without a question: the GPUs of one ordinary node."""
+
+reason_option = click.option(
+    "--reason", default="", metavar="TEXT", help="Shown by `kubectl dra holds`."
+)
+mechanism_option = click.option(
+    "--with",
+    "mechanism",
+    type=click.Choice(("auto", "rule", "claim")),
+    default="auto",
+    show_default=True,
+    help="Hold devices by DeviceTaintRules or by held claims; auto: by rules where served.",
+)
 
 
 @dataclass(frozen=True, slots=True)
