@@ -56,11 +56,7 @@ def load_engine() -> None:
 
 
 class Expression:
-    """One selector in one environment.
-
-    Attributes:
-        text: The expression.
-    """
+    """One selector, whose text is `text`, in one environment."""
 
     __slots__ = ("_by_reads", "_failure", "_reads", "_results", "_selector", "_views", "text")
 

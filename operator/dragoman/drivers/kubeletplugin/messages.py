@@ -22,13 +22,7 @@ UNKNOWN, HEALTHY, UNHEALTHY = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class ClaimReference:
-    """A claim, as the kubelet names it.
-
-    Attributes:
-        namespace: Of the claim.
-        uid: Of the claim.
-        name: Of the claim.
-    """
+    """A claim, as the kubelet names it."""
 
     namespace: str
     uid: str
