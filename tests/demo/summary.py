@@ -59,7 +59,7 @@ def summarise(audit: Audit, overview: Overview, seconds: float, starting: float)
         styled(("Summary", Style.STRONG)),
         figure("pods", str(pods), "all finished"),
         figure("claims made", str(writes["create resourceclaims"]), "from templates, each once"),
-        figure("claims left", str(len(overview.claims)), "made by a person, so they stay"),
+        figure("claims left", str(len(overview.claims)), "created by a user: they stay"),
         figure("devices free", str(free), f"of {len(overview.devices)}"),
         figure("writes", str(writes.total()), f"by dragoman, {refused} more rejected"),
         *(figure(f"  {what}", str(writes[what]), why) for what, why in MEANINGS.items()),

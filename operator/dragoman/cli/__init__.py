@@ -1,6 +1,8 @@
 """The command line: `dragoman …`, and `kubectl dra …` through the same program."""
 
+import errno
 import gc
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +12,7 @@ import click
 
 from dragoman import __version__
 from dragoman.cli.completing import offered
-from dragoman.cli.terminal import plain_errors
+from dragoman.cli.terminal import plain_errors, say
 from dragoman.words.spelling import closest
 
 USER_COMMANDS = {
@@ -81,6 +83,12 @@ TOOLKIT = {
 """Commands of `dragoman.cli.dra`, each with the module that defines it."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128, and the number of SIGINT."""
+PIPE_CLOSED = 141
+"""Exit status when the reader of a pipe has ended: 128, and the number of SIGPIPE."""
+UNUSABLE = 2
+"""Exit status where there is no answer."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of a write that the user can fix."""
 GLOBAL_OPTIONS = {
     "-n": True,
     "--namespace": True,
@@ -139,13 +147,23 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; its errors reach the terminal without control characters.
 
-        Ctrl-C ends it with 130, as it ends kubectl: 1 would be an answer.
+        Ctrl-C and a closed pipe end it with the status of their signals, as they end kubectl, and a
+        full disk with 2: 1 would be an answer.
         """
         try:
             with plain_errors():
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             sys.exit(INTERRUPTED)
+        except BrokenPipeError:
+            _discard_output()
+            sys.exit(PIPE_CLOSED)
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            _discard_output()
+            say(f"Error: cannot write the output: {error.strerror}")
+            sys.exit(UNUSABLE)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take options that all commands share from before the command, as kubectl does."""
@@ -173,6 +191,11 @@ class Commands(click.Group):
         """List the commands without loading them."""
         with formatter.section("Commands"):
             formatter.write_dl(sorted(_offered(ctx).items()))
+
+
+def _discard_output() -> None:
+    """Send standard output nowhere, so that Python's last flush does not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def hoisted(args: list[str]) -> list[str]:
@@ -213,6 +236,8 @@ def main() -> None:
     # the time of `explain`. What answers again and again collects after each answer, and servers
     # set their own threshold.
     gc.set_threshold(500_000, 50, 100)
+    if sys.stdout is None:  # closed by the shell, as with `>&-`: only the exit status is wanted
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 — for as long as the process lives
     plugin = Path(sys.argv[0]).name.startswith("kubectl-")
     cli(prog_name=PLUGIN if plugin else "dragoman")
 

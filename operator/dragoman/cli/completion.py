@@ -17,14 +17,16 @@ _KUBECTL = {
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("shell", type=click.Choice([*_KUBECTL]))
+@click.argument("shell", type=click.Choice([*_KUBECTL]), required=False, metavar="{bash|zsh|fish}")
 @click.pass_context
-def completion(context: click.Context, shell: str) -> None:
+def completion(context: click.Context, shell: str | None) -> None:
     """Print a script for the completion of a shell.
 
     kubectl completes its plugins itself: it runs `kubectl_complete-dra`, which is installed next to
     `kubectl-dra` and has to be in PATH. The script for `kubectl dra` is therefore kubectl's own.
     """
+    if shell is None:
+        raise click.UsageError(f"name a shell: {', '.join(_KUBECTL)}")
     root = context.find_root()
     if (root.info_name or "").startswith("kubectl"):
         click.echo("# kubectl asks kubectl_complete-dra for names, options and commands.")

@@ -166,6 +166,8 @@ class CheckReport:
         found = [counted(self.errors, "error"), counted(self.warnings, "warning")]
         if self.ignored:
             found.append(f"{self.ignored} ignored")
+        if unread := len({one.file for one in self.failures}):
+            found.append(f"{counted(unread, 'file')} failed")
         return "; ".join([*parts, ", ".join(found)])
 
     def document(self) -> dict[str, Any]:

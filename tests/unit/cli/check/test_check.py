@@ -248,6 +248,7 @@ def test_schemas_among_the_manifests_are_compiled(folder: Path) -> None:
     ("arguments", "words"),
     [
         pytest.param(["missing.yaml"], "missing.yaml: error: No such file", id="a missing file"),
+        pytest.param(["missing.yaml"], "0 errors, 0 warnings, 1 file failed", id="the last line"),
         pytest.param(["empty"], "empty: error: no .yaml", id="an empty folder"),
         pytest.param(["no-*.yaml"], "no-*.yaml: error: the pattern matches no file", id="pattern"),
         pytest.param(["bad.yaml"], "bad.yaml:2:4: error: invalid YAML", id="no YAML"),

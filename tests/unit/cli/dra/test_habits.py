@@ -154,6 +154,12 @@ def test_completion_prints_a_script(shell: str) -> None:
     assert f"kubectl completion {shell}" in invoke("completion", shell).output
 
 
+def test_completion_without_a_shell_names_the_shells() -> None:
+    result = invoke("completion")
+    assert result.exit_code == 2
+    assert result.stderr.endswith("Error: name a shell: bash, zsh, fish\n")
+
+
 def test_forms_of_output(desk: Desk) -> None:
     assert desk.run("top", "-o", "name").splitlines() == [
         "deviceclass/fpga",

@@ -31,6 +31,6 @@ def write(source: Source, output: str, *, keep_names: bool) -> Exit:
 
 def _summarise(taken: Snapshot) -> None:
     counts = ", ".join(f"{len(found)} {plural}" for plural, found in taken.objects.items())
-    say(f"written: {counts}")
+    say(f"written: {counts or 'no object'}")
     for one in taken.unseen:
         say(f"! not seen: {one}")
