@@ -83,9 +83,12 @@ def parse(text: str, inventory: Inventory) -> Target:
     if driver in NODES and rest and "/" not in rest and PoolID(driver, rest) not in inventory.pools:
         return Target(node=rest)
     if not driver or not rest or not all(rest.split("/")):
+        # `kubectl drain` and `kubectl taint node` take the bare name of a node.
+        is_node = any(device.node == text for device in inventory.devices.values() if text)
+        hint = f"; did you mean node/{text}?" if is_node else ""
         raise TargetError(
             f"{text!r}: expected driver/pool/device, driver/pool or node/NAME, "
-            "such as gpu.nvidia.com/node-4/gpu-3"
+            f"such as gpu.nvidia.com/node-4/gpu-3{hint}"
         )
     pool, _, device = rest.rpartition("/")
     if DeviceID(driver, pool, device) in inventory.devices:

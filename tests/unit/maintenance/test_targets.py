@@ -43,6 +43,13 @@ def test_what_is_no_name_says_what_is(devices: Inventory, text: str) -> None:
         parse(text, devices)
 
 
+def test_the_bare_name_of_a_node_is_told_from_other_words(devices: Inventory) -> None:
+    with pytest.raises(TargetError, match=r"; did you mean node/n1\?$"):
+        parse("n1", devices)
+    with pytest.raises(TargetError, match=r"gpu-3$"):
+        parse("n9", devices)
+
+
 def test_node_and_expression_limit_names(devices: Inventory) -> None:
     assert names(devices, node="n1") == ["a", "b"]
     assert names(devices, where=UUID.format("GPU-b")) == ["b"]

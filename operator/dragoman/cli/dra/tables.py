@@ -17,6 +17,8 @@ UNBOUNDED = 1 << 20
 """Columns of output that is not a terminal: lines must not be folded."""
 _NARROW = 12
 """Letters to which a column can be folded; narrower ones, as numbers, stay whole."""
+_SIGNS = ".-:=@,"
+"""Behind these a name may go on in the next line."""
 _GAPS = (3, 2)
 """Spaces between columns, as kubectl has them, and where room is short."""
 _STYLES: Mapping[str, str] = {
@@ -206,12 +208,28 @@ def _wrapped(text: str, width: int) -> list[str]:
             lines.append(line)
         line = word
         while _width(line) > width:
-            cut = max(width, 1)
-            while cut > 1 and _width(line[:cut]) > width:
-                cut -= 1
+            cut = _cut(line, width)
             lines.append(line[:cut])
             line = line[cut:]
     return [*lines, line]
+
+
+def _cut(word: str, width: int) -> int:
+    """Return where to cut a word: at a `/` of a name, else behind a sign, else where the room ends.
+
+    In the first third a cut is not worth it: it makes more lines than it makes names readable.
+    """
+    most = max(width, 1)
+    while most > 1 and _width(word[:most]) > width:
+        most -= 1
+    places = range(most, most // 3, -1)
+    for fits in (
+        lambda at: "/" in word[at - 1 : at + 1],
+        lambda at: word[at - 1] in _SIGNS,
+    ):
+        if found := next(filter(fits, places), 0):
+            return found
+    return most
 
 
 def _text(cell: str | Cell) -> str:

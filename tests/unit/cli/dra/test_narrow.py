@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from dragoman.cli.dra.output import Report, Table, show
-from dragoman.cli.dra.tables import Cell
+from dragoman.cli.dra.tables import Cell, Screen, table_lines
 
 CLASSES = Table(
     ("CLASS", "DRIVER", "DEVICES", "FREE", "USED", "TAINTED", "HELD", "LOST", "PENDING"),
@@ -123,3 +123,14 @@ def test_wide_letters_take_two_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = shown(monkeypatch, Terminal(), table).splitlines()
     assert lines[1] == "装置   1"
     assert lines[2] == "abcd   2"
+
+
+def test_a_long_name_is_cut_where_its_parts_end() -> None:
+    names = ("gpu.nvidia.com/node-4/gpu-3", "ml/trainer-0-gpu-h7x2c", "degraded:NoneOfTheEffects")
+    table = Table(("DEVICE", "CLAIM", "TAINT", "REASON"), ((*names, "one two three " * 2),))
+    assert "\n".join(table_lines(table, Screen(width=60))) == (
+        "DEVICE         CLAIM          TAINT          REASON\n"
+        "gpu.nvidia.    ml/trainer-0-  degraded:      one two three\n"
+        "com/node-4/    gpu-h7x2c      NoneOfTheEffe  one two three\n"
+        "gpu-3                         cts"
+    )
