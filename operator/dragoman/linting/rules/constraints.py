@@ -63,7 +63,7 @@ def _unique(
             least = count if type(count) is int and exact else 1
             wanted[main] = min(least, wanted.get(main, least))
     if sum(wanted.values()) > 1:
-        message = f"{render(steps)}: each device has an {attribute} of its own"
+        message = f"{render(steps)}: each device has its own {attribute}"
         advice = "match an attribute that devices share, such as resource.kubernetes.io/pcieRoot"
         yield Problem(NEVER, steps, message, advice)
 

@@ -229,6 +229,12 @@ def test_advice_says_what_was_meant(text: str, advice: str) -> None:
     assert advice in found.suggestion
 
 
+def test_an_attribute_that_no_two_devices_share_is_named() -> None:
+    matched = "constraints: [{matchAttribute: gpu.nvidia.com/uuid}]"
+    [found] = check(claim("deviceClassName: gpu.nvidia.com\ncount: 2", devices=matched)).findings
+    assert "each device has its own gpu.nvidia.com/uuid" in found.message
+
+
 def test_basic_is_taken_out_by_fix() -> None:
     [found] = check(slices("{name: a, basic: {attributes: {m: {string: A}}}}")).findings
     assert found.fixable
