@@ -165,7 +165,7 @@ def take(world: World, profile: Profile) -> Inventory:
         # Of devices with one name, which make the pool invalid, the first one stands for all.
         devices.setdefault(device.id, device)
     _name_reservations(world, devices)
-    seen = all(one.plural != "resourceslices" for one in world.unseen)
+    seen = all(one.plural != "resourceslices" for one in (*world.unseen, *world.malformed))
     for key in sorted(held.keys() - devices.keys()):
         state = DeviceState.LOST if seen else _state_by_claims(held[key])
         devices[key] = InventoryDevice(key, state, holdings=held[key])

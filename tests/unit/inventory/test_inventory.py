@@ -97,6 +97,14 @@ def test_a_device_in_no_slice_is_lost_and_counts_for_the_class_of_its_request() 
     assert (row.devices, row.free, row.lost) == (1, 1, 1)
 
 
+def test_no_device_is_lost_where_a_slice_cannot_be_read() -> None:
+    broken = pool("n", ["gone"])
+    broken["spec"]["devices"] = "many"
+    taken = inventory(device_class(), broken, held(claim(), ("n", "gone")))
+    assert [one.plural for one in taken.world.malformed] == ["resourceslices"]
+    assert states(taken) == {"gone": DeviceState.USED}
+
+
 def test_free_partitions_are_those_that_fit_one_after_the_other() -> None:
     parts = [partition("big", "8Gi"), *(partition(f"small-{i}", "2Gi") for i in range(4))]
     taken = inventory(device_class(), *partitioned(*parts, memory="8Gi"))
