@@ -43,7 +43,7 @@ class BoundPod:
         ending: Whether it has a deletion timestamp.
         preempted: Whether the scheduler itself ends it to make room.
         owner: Its controller, None for a bare pod.
-        group: Of a PodGroup, None without.
+        group: Name of its PodGroup, also of one of the scheduler plugin Coscheduling; None without.
         mirror: Whether a file of its node defines it.
         preemptible: The annotation `dragoman.dev/preemptible`, empty without.
         grace: `spec.terminationGracePeriodSeconds`.
@@ -107,7 +107,7 @@ class BoundPod:
             ending=pod.pod.metadata.deleting,
             preempted=any(one.get("reason") == _BY_SCHEDULER for one in conditions),
             owner=pod.pod.metadata.owner,
-            group=pod.pod.group_name,
+            group=pod.pod.group_name or gang_of(document) or None,
             mirror=MIRROR in annotations,
             preemptible=str(annotations.get(PREEMPTIBLE) or ""),
             grace=max(0, _integer(spec, "terminationGracePeriodSeconds", 30)),
