@@ -165,7 +165,8 @@ def take(world: World, profile: Profile) -> Inventory:
         # Of devices with one name, which make the pool invalid, the first one stands for all.
         devices.setdefault(device.id, device)
     _name_reservations(world, devices)
-    seen = all(one.plural != "resourceslices" for one in (*world.unseen, *world.malformed))
+    missing = {*(one.plural for one in world.unseen), *(one.plural for one in world.malformed)}
+    seen = "resourceslices" not in missing
     for key in sorted(held.keys() - devices.keys()):
         state = DeviceState.LOST if seen else _state_by_claims(held[key])
         devices[key] = InventoryDevice(key, state, holdings=held[key])
