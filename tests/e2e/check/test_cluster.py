@@ -48,7 +48,8 @@ class Desk:
 
 @pytest.fixture(scope="module", autouse=True)
 def devices(plane: ControlPlane) -> Iterator[None]:
-    """Publish a device with an attribute that no shipped driver has."""
+    """Publish a device with an attribute that no shipped driver has, and no other device."""
+    plane.api().delete_all("resourceslices")
     device = {"name": "d0", "attributes": {"flavour": {"string": "sweet"}}}
     plane.api().create(objects.resource_slice("checked", [device], DRIVER))
     plane.api().create(objects.device_class(DRIVER, DRIVER))
