@@ -37,7 +37,11 @@ def hold_stale(facts: DoctorFacts) -> Iterator[Finding]:
 def _rule(facts: DoctorFacts, rule: DeviceTaintRule) -> Iterator[Finding]:
     document = facts.rules.get(rule.name, {})
     created = str(part(document, "metadata").get("creationTimestamp") or "")
-    why = _nobody_waits(facts, rule) or _too_old(facts, created) or _nothing_selected(facts, rule)
+    why = (
+        _nobody_waits(facts, rule, document, created)
+        or _too_old(facts, created)
+        or _nothing_selected(facts, rule)
+    )
     if why:
         uid = str(part(document, "metadata").get("uid") or "")
         version = str(document.get("apiVersion") or "resource.k8s.io/v1beta2")
@@ -51,16 +55,16 @@ def _rule(facts: DoctorFacts, rule: DeviceTaintRule) -> Iterator[Finding]:
         )
 
 
-def _nobody_waits(facts: DoctorFacts, rule: DeviceTaintRule) -> str:
+def _nobody_waits(
+    facts: DoctorFacts, rule: DeviceTaintRule, document: Document, created: str
+) -> str:
     """Say that the pod of a reservation is gone or has a node: mode `on` ended before it ended."""
-    document = facts.rules.get(rule.name, {})
     uid = part(document, "metadata", "labels").get(PREEMPTION)
-    created = str(part(document, "metadata").get("creationTimestamp") or "")
     young = facts.age(created) < facts.thresholds.settle
     if not uid or rule.taint.key != PREEMPTION or young or not facts.read("pods"):
         return ""
-    pods = (one.pod for one in facts.inventory.world.pods.values() if one.pod.metadata.uid == uid)
-    waits = any(not one.node_name and not one.done for one in pods)
+    found = facts.pods_by_uid.get(str(uid))
+    waits = found is not None and not found.pod.node_name and not found.pod.done
     return "" if waits else "reserved for a pod that does not wait any more"
 
 
