@@ -141,15 +141,14 @@ def parse_device(document: Document, driver: str, within: str) -> Device:
     """Read a device of a slice of this driver."""
     name = text(document, "name", within)
     look = {key: value for key, value in document.items() if key != "name"}
-    rest = {key: value for key, value in look.items() if key != "attributes"}
     try:
-        key, traits = _key(driver, look), _key(driver, rest)
-        content = _contents.get(key)
-        if content is None:
-            # A copy of the document: the caller may change its own, and the cache is shared by all.
-            content = _contents[key] = _copied(look, driver, traits, within)
+        key = _key(driver, look)
     except TypeError:  # an integer beyond 64 bits, or nesting too deep
-        content = _content(look, driver, Traits(), within)
+        return Device(name, _content(look, driver, Traits(), within))
+    content = _contents.get(key)
+    if content is None:
+        # A copy of the document: the caller may change its own, and the cache is shared by all.
+        content = _contents[key] = _copied(look, driver, within)
     return Device(name, content)
 
 
@@ -158,7 +157,9 @@ def _key(driver: str, document: Document) -> bytes:
     return blake2b(orjson.dumps((driver, document)), digest_size=16).digest()
 
 
-def _copied(look: Document, driver: str, traits: bytes, within: str) -> Content:
+def _copied(look: Document, driver: str, within: str) -> Content:
+    rest = {key: value for key, value in look.items() if key != "attributes"}
+    traits = _key(driver, rest)
     alike = _alike.get(traits)
     if alike is None:
         shared = _traits.setdefault(traits, Traits())
@@ -166,8 +167,7 @@ def _copied(look: Document, driver: str, traits: bytes, within: str) -> Content:
         _alike[traits] = content
         return content
     # A device with attributes of its own, such as a serial number, shares all the rest.
-    document = dict(alike.document)
-    document.pop("attributes", None)
+    document = {key: alike.document[key] for key in rest}
     if "attributes" in look:
         document["attributes"] = orjson.loads(orjson.dumps(look["attributes"]))
     return replace(alike, document=document, attributes=_attributes(document, within))
