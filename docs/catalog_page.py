@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dragoman.driverconfigs.objects.driverconfigschema import (
+from dragoman_configs.objects.driverconfigschema import (
     CHECKED_AGAINST,
     CLAIM,
     CLASS,
@@ -11,7 +11,7 @@ from dragoman.driverconfigs.objects.driverconfigschema import (
     DriverConfigSchema,
     EntryRules,
 )
-from dragoman.driverconfigs.objects.schemaparser import parse
+from dragoman_configs.objects.schemaparser import parse
 
 DESCRIPTION = "dragoman.dev/description"
 

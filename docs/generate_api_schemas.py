@@ -22,7 +22,7 @@ from typing import Any
 from tests.support.controlplane.artifacts import cache_root
 from tests.support.controlplane.toolchain import MODULES, go_for
 
-FOLDER = Path(__file__).parent.parent / "operator/dragoman/linting/knowledge/data"
+FOLDER = Path(__file__).parent.parent / "operator/dragoman_toolkit/linting/knowledge/data"
 VERSIONS = ("v1.34.4", "v1.35.4", "v1.36.3", "v1.37.1")
 PREFIX = "#/components/schemas/"
 WHOLE = "resource.k8s.io"

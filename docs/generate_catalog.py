@@ -3,6 +3,6 @@
 from pathlib import Path
 
 from docs.catalog_page import page
-from dragoman.driverconfigs.catalog import releases, schemas
+from dragoman_configs.catalog import releases, schemas
 
 Path(__file__).with_name("catalog.md").write_text(page(schemas(), releases()), encoding="utf-8")

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from dragoman.drivers.conformance import checks
-from dragoman.drivers.conformance.scenarios import all_scenarios
-from dragoman.drivers.pretend.faults import MUTANTS, broken_check
+from dragoman_drivers.conformance import checks
+from dragoman_drivers.conformance.scenarios import all_scenarios
+from dragoman_drivers.pretend.faults import MUTANTS, broken_check
 
 PAGE = Path(__file__).with_name("checks.md")
 HEAD = """\

@@ -14,7 +14,7 @@ import yaml
 
 from docs import generate_chart
 from dragoman.cli import AUTHOR_COMMANDS, SERVER_COMMANDS, USER_COMMANDS, cli
-from dragoman.cli.dra.cluster.options import FIELDS
+from dragoman_toolkit.dra.cluster.options import FIELDS
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent

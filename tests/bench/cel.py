@@ -1,4 +1,4 @@
-"""Measure dragoman.cel beside celpy's two runners and the scheduler's own Go code.
+"""Measure dragoman_cel beside celpy's two runners and the scheduler's own Go code.
 
 `python -m tests.bench.cel` prints one table and the bars that it must meet. Every figure is the
 best of several rounds, and counts processor time, because whatever else the machine does only
@@ -23,8 +23,8 @@ import celpy.celparser
 import celpy.evaluation
 from celpy import celtypes
 
-from dragoman.cel import selectors
-from dragoman.cel.errors import EvaluationError
+from dragoman_cel import selectors
+from dragoman_cel.errors import EvaluationError
 from tests.bench.celpy_library import FUNCTIONS
 from tests.conformance.oracle import Oracle, OracleUnavailableError, build
 from tests.support.worlds.expressions import RUNAWAYS, UNDERCHARGED
@@ -218,7 +218,7 @@ def longest_hostile() -> tuple[str, float]:
 _IMPORT = """
 import json, time
 started = time.process_time()
-from dragoman import cel
+import dragoman_cel as cel
 print(json.dumps((time.process_time() - started) * 1e3))
 """
 
@@ -291,7 +291,7 @@ def _print_bars(columns: dict[str, dict[str, float]], again: float) -> None:
         ("compilation of S1, ms", compiling["S1"] / 1000, "<=", 0.3),
         ("second compilation of the same text, us", again, "<=", 2.0),
         ("10,000 devices x 3 selectors, ms", fleet(), "<=", 60.0),
-        ("import of dragoman.cel, ms", import_time(), "<=", 150.0),
+        ("import of dragoman_cel, ms", import_time(), "<=", 150.0),
     ]
     name, longest = longest_hostile()
     bars.append((f"longest of the hostile expressions, {name}, ms", longest, "<=", 1000.0))

@@ -3,7 +3,7 @@
 `python -m tests.bench.cel_hostile SEED` calls every function with hostile arguments inside loops,
 and prints the slowest calls in seconds of the thread's CPU time, by which other processes make
 little difference. No expression may take longer than a second: what does needs more plain steps
-(`dragoman.cel.state`). The search runs with a tenth of the limits, and then the slowest with all.
+(`dragoman_cel.state`). The search runs with a tenth of the limits, and then the slowest with all.
 """
 
 import argparse
@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any, NamedTuple
 
-from dragoman.cel import selectors
-from dragoman.cel.check.declarations import overloads_of
-from dragoman.cel.check.overloads import Overload
-from dragoman.cel.environment import COST_LIMIT
-from dragoman.cel.errors import CompileError, EvaluationError
-from dragoman.cel.types import Kind, Type
-from dragoman.versions import DEFAULT
+from dragoman_base.versions import DEFAULT
+from dragoman_cel import selectors
+from dragoman_cel.check.declarations import overloads_of
+from dragoman_cel.check.overloads import Overload
+from dragoman_cel.environment import COST_LIMIT
+from dragoman_cel.errors import CompileError, EvaluationError
+from dragoman_cel.types import Kind, Type
 from tests.bench.cel_hostile_parts import (
     ATOMS,
     BOUND,

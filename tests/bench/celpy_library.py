@@ -8,9 +8,9 @@ from typing import Any
 
 from celpy import celtypes
 
-from dragoman.cel.values.quantity import Quantity
-from dragoman.cel.values.quantityparser import parse_quantity
-from dragoman.cel.values.semver import Semver, parse_semver
+from dragoman_cel.values.quantity import Quantity
+from dragoman_cel.values.quantityparser import parse_quantity
+from dragoman_cel.values.semver import Semver, parse_semver
 
 
 def lower_ascii(text: celtypes.StringType) -> celtypes.StringType:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.cli.dra.cluster import rights
 from dragoman.controllers.preemption.planning import NEEDED
+from dragoman_toolkit.dra.cluster import rights
 from tests.charts.matrix import MATRIX
 from tests.charts.rendering import Json, Values, one, render
 from tests.e2e.rbac import (

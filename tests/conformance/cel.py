@@ -1,4 +1,4 @@
-"""Run CEL vectors: recorded answers of the Kubernetes code, against dragoman.cel.
+"""Run CEL vectors: recorded answers of the Kubernetes code, against dragoman_cel.
 
 `python tests/conformance/cel.py FILE...` prints every difference and last `N passed, M failed`.
 """
@@ -11,21 +11,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dragoman.cel import representation, rules, selectors, types
-from dragoman.cel.data import BuiltMap, DefaultMap, Record
-from dragoman.cel.environment import Environment
-from dragoman.cel.errors import CompileError, EvaluationError
-from dragoman.cel.representation import NONE, Optional
-from dragoman.cel.types import Type
-from dragoman.cel.values.durations import SECOND, Duration
-from dragoman.cel.values.formats import NamedFormat
-from dragoman.cel.values.ip import CIDR, IP
-from dragoman.cel.values.quantity import Quantity
-from dragoman.cel.values.scalars import Uint
-from dragoman.cel.values.semver import Semver
-from dragoman.cel.values.timestamps import Timestamp
-from dragoman.cel.values.url import URL
-from dragoman.versions import Version
+from dragoman_base.versions import Version
+from dragoman_cel import representation, rules, selectors, types
+from dragoman_cel.data import BuiltMap, DefaultMap, Record
+from dragoman_cel.environment import Environment
+from dragoman_cel.errors import CompileError, EvaluationError
+from dragoman_cel.representation import NONE, Optional
+from dragoman_cel.types import Type
+from dragoman_cel.values.durations import SECOND, Duration
+from dragoman_cel.values.formats import NamedFormat
+from dragoman_cel.values.ip import CIDR, IP
+from dragoman_cel.values.quantity import Quantity
+from dragoman_cel.values.scalars import Uint
+from dragoman_cel.values.semver import Semver
+from dragoman_cel.values.timestamps import Timestamp
+from dragoman_cel.values.url import URL
 
 LEFT_OUT = Path(__file__).with_name("cel_left_out.json")
 

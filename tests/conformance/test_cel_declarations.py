@@ -1,4 +1,4 @@
-"""The functions and macros of the real environment are the ones dragoman.cel declares."""
+"""The functions and macros of the real environment are the ones dragoman_cel declares."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.cel.check.declarations import all_overloads
-from dragoman.cel.syntax.macros import macros_of
+from dragoman_cel.check.declarations import all_overloads
+from dragoman_cel.syntax.macros import macros_of
 
 FACTS = Path(__file__).parents[3] / "shared" / "vectors" / "k8s-cel-declarations.json"
 # 1.28 stands for every version before as well; 1.35 equals 1.34.

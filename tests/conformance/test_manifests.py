@@ -4,13 +4,13 @@ from functools import cache
 
 import pytest
 
-from dragoman.cli.check.configs import ConfigChecker
-from dragoman.cli.check.settings import CATALOG
-from dragoman.linting import engine
-from dragoman.linting.findings.finding import CheckReport
-from dragoman.linting.knowledge.api import api_of
-from dragoman.linting.knowledge.devices import KnownDevices
-from dragoman.versions import parse
+from dragoman_base.versions import parse
+from dragoman_toolkit.check.configs import ConfigChecker
+from dragoman_toolkit.check.settings import CATALOG
+from dragoman_toolkit.linting import engine
+from dragoman_toolkit.linting.findings.finding import CheckReport
+from dragoman_toolkit.linting.knowledge.api import api_of
+from dragoman_toolkit.linting.knowledge.devices import KnownDevices
 from tests.conformance.manifests.verdicts import manifests, recorded
 
 REPORTED = manifests("reported")

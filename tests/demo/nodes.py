@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import yaml
 
-from dragoman.drivers.pretend.driver import RULES, Driver
+from dragoman_drivers.pretend.driver import RULES, Driver
 from tests.support.controlplane import binaries
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.node import image

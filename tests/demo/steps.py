@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from dragoman.driverconfigs import catalog
+from dragoman_configs import catalog
 from tests.demo.overview import Overview, Row, State
 from tests.demo.session import NAMESPACE, Session
 

@@ -5,8 +5,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from dragoman.cli.check.check import check
-from dragoman.linting.rules.table import RULES
+from dragoman_toolkit.check.check import check
+from dragoman_toolkit.linting.rules.table import RULES
 from tests.docs.pages import ROOT, Block, blocks
 
 PAGE = ROOT / "docs/check.md"

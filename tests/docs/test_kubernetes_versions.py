@@ -6,8 +6,8 @@ import pytest
 
 from docs.generate_api_schemas import VERSIONS
 from dragoman.allocation.features import _GATES, profile
-from dragoman.linting.knowledge.api import api_of
-from dragoman.versions import DEFAULT, KNOWN, NEWEST, OLDEST, name, parse
+from dragoman_base.versions import DEFAULT, KNOWN, NEWEST, OLDEST, name, parse
+from dragoman_toolkit.linting.knowledge.api import api_of
 from tests.conformance.allocation_oracle import MODULES as ORACLES
 from tests.conformance.allocation_oracle import SOURCES
 from tests.docs.pages import ROOT

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.objects.entries import Configured, configured
+from dragoman_configs.objects.entries import Configured, configured
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.worlds import driverconfigs as builders
 

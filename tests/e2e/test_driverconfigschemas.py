@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from dragoman.driverconfigs import catalog
-from dragoman.driverconfigs.compile.registry import Registry
-from dragoman.driverconfigs.objects.driverconfigschema import CHECKED_AGAINST
-from dragoman.driverconfigs.review import status as schema_status
+from dragoman_configs import catalog
+from dragoman_configs.compile.registry import Registry
+from dragoman_configs.objects.driverconfigschema import CHECKED_AGAINST
+from dragoman_configs.review import status as schema_status
 from tests.e2e.webhook.conftest import install, remove
 from tests.support.controlplane.api import Api, ApiError, wait_for
 from tests.support.controlplane.plane import ControlPlane

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from dragoman.cel.budget import StepBudget
-from dragoman.driverconfigs.compile.registry import register
-from dragoman.driverconfigs.objects.schemaparser import parse
-from dragoman.driverconfigs.review.parameters_validation import validate_parameters
+from dragoman_cel.budget import StepBudget
+from dragoman_configs.compile.registry import register
+from dragoman_configs.objects.schemaparser import parse
+from dragoman_configs.review.parameters_validation import validate_parameters
 from tests.support.controlplane.api import Api, ApiError, wait_for
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.worlds import driverconfigs as builders

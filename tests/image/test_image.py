@@ -228,7 +228,7 @@ def test_an_image_for_the_other_architecture_has_its_programs(tmp_path: Path) ->
 
 
 def test_the_page_of_the_toolkit_has_its_files(runnable: Unpacked) -> None:
-    source, inside = CHECKOUT / "operator/dragoman/cli/dra/ui", "app/dragoman/cli/dra/ui"
+    source, inside = CHECKOUT / "operator/dragoman_toolkit/dra/ui", "app/dragoman_toolkit/dra/ui"
     files = [path.relative_to(source) for path in source.rglob("*.*") if path.suffix in PAGE]
     assert {path.name for path in files} >= {"page.css", "page.js", "page.html.j2"}
     for path in files:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from dragoman.cli.dra.output import Report
-from dragoman.cli.dra.ui import render
-from dragoman.cli.dra.ui.feed import Feed
+from dragoman_toolkit.dra.output import Report
+from dragoman_toolkit.dra.ui import render
+from dragoman_toolkit.dra.ui.feed import Feed
 from tests.support.worlds import pages
 from tests.support.worlds.inventory import claim, device_class, held, pod, pool
 from tests.ui.browser import Window

@@ -33,4 +33,4 @@ def test_all_addresses_are_those_of_the_settings() -> None:
 
 def test_the_addresses_are_used() -> None:
     assert URLS["Source"] in (ROOT / "docs/check.md").read_text()
-    assert URLS["Homepage"] in (ROOT / "operator/dragoman/linting/rules/table.py").read_text()
+    assert URLS["Homepage"] in (ROOT / "operator/dragoman_toolkit/linting/rules/table.py").read_text()

@@ -17,9 +17,9 @@ def test_what_claims_never_need_is_not_loaded_at_the_start() -> None:
     assert "dragoman.claims" in packages
     assert not packages & {
         "dragoman.allocation",
-        "dragoman.cel",
+        "dragoman_cel",
         "dragoman.diagnosis",
-        "dragoman.driverconfigs",
+        "dragoman_configs",
         "dragoman.inventory",
     }
 

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from dragoman.drivers.throwaway.downloads import replace_text
+from dragoman_drivers.throwaway.downloads import replace_text
 from tests.support.controlplane import artifacts, binaries
 from tests.support.controlplane.gobuild import say
 from tests.support.controlplane.toolchain import MODULES, go_for

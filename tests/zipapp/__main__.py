@@ -55,7 +55,7 @@ def build(folder: Path) -> Path:
             _copy(ROOT / "operator/dragoman" / module, site / "dragoman" / module)
         _copy(ROOT / "crds", site / "dragoman/crds")
         command = [sys.executable, "-m", "shiv", "--site-packages", str(site), "--compressed"]
-        entry = ["--entry-point", "dragoman.cli.check.check:check", "--compile-pyc"]
+        entry = ["--entry-point", "dragoman_toolkit.check.check:check", "--compile-pyc"]
         target = ["--python", "/usr/bin/env python3", "--output-file", str(folder / NAME)]
         subprocess.run([*command, *entry, *target], check=True)
     return folder / NAME

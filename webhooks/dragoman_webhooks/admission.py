@@ -1,6 +1,6 @@
 """AdmissionReview in, AdmissionReview out; pure.
 
-API: admission.k8s.io/v1 AdmissionReview. `dragoman.driverconfigs.review.validation` validates.
+API: admission.k8s.io/v1 AdmissionReview. `dragoman_configs.review.validation` validates.
 """
 
 from collections.abc import Mapping
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from dragoman.driverconfigs import strictjson
-from dragoman.driverconfigs.compile.registry import Registry
-from dragoman.driverconfigs.objects.entries import holder_of
-from dragoman.driverconfigs.review.validation import MAX_STEPS, validate_configs, validate_schema
-from dragoman.driverconfigs.review.verdict import Verdict
+from dragoman_configs import strictjson
+from dragoman_configs.compile.registry import Registry
+from dragoman_configs.objects.entries import holder_of
+from dragoman_configs.review.validation import MAX_STEPS, validate_configs, validate_schema
+from dragoman_configs.review.verdict import Verdict
 from dragoman_webhooks.cache import Caches
 from dragoman_webhooks.request import CLAIM, SCHEMA, AdmissionRequest, parse_request
 from dragoman_webhooks.response import ReviewResponse

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, MutableMapping
 from sys import getsizeof
 from typing import TypeVar
 
-from dragoman.driverconfigs.compile.registry import Registry
-from dragoman.driverconfigs.review.parameters_validation import ValidationResult
-from dragoman.driverconfigs.review.validation import Key
+from dragoman_configs.compile.registry import Registry
+from dragoman_configs.review.parameters_validation import ValidationResult
+from dragoman_configs.review.validation import Key
 from dragoman_webhooks.response import ReviewResponse
 from dragoman_webhooks.targets import CountDevices
 

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from enum import Enum, auto
 
-from dragoman.driverconfigs.compile.registry import Registry
+from dragoman_configs.compile.registry import Registry
 from dragoman_webhooks.admission import (
     Costly,
     ReviewResult,

@@ -5,8 +5,8 @@ from typing import Any, Self
 
 import orjson
 
-from dragoman.driverconfigs.fielderrors import INVALID
-from dragoman.driverconfigs.review.verdict import Cause, Verdict
+from dragoman_configs.fielderrors import INVALID
+from dragoman_configs.review.verdict import Cause, Verdict
 
 ALLOWED, WARNED, DENIED = "allowed", "warned", "denied"
 _HEAD = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":'

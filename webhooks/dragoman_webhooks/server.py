@@ -14,7 +14,7 @@ from http import HTTPStatus
 
 import structlog
 
-from dragoman.driverconfigs.compile.registry import Registry
+from dragoman_configs.compile.registry import Registry
 from dragoman_webhooks import metrics
 from dragoman_webhooks.admission import ReviewResult
 from dragoman_webhooks.executor import INLINE_BYTES, ReviewExecutor

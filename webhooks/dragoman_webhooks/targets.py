@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.driverconfigs import strictjson
-from dragoman.driverconfigs.review.verdict import Verdict
+from dragoman_configs import strictjson
+from dragoman_configs.review.verdict import Verdict
 from dragoman_webhooks.request import MAINTENANCE, TAINT_RULE, AdmissionRequest
 from dragoman_webhooks.response import ReviewResponse
 

@@ -11,13 +11,13 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from dragoman.allocation.cluster import Cluster
-from dragoman.cel.values.scalars import INT_MAX
 from dragoman.model.amounts import AmountError, amount
 from dragoman.model.claim import Claim
 from dragoman.model.deviceclass import DeviceClass
 from dragoman.model.fields import Document, items, mapping, optional_text, require_object, text
 from dragoman.model.nodes import Node
 from dragoman.model.requests import ClaimSpec, ExactRequest, Request
+from dragoman_cel.values.scalars import INT_MAX
 
 NAME = "<extended-resources>"
 """What the claim is called until it is created."""

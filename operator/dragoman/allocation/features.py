@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any
 
-from dragoman import versions
-from dragoman.versions import Version
+from dragoman_base import versions
+from dragoman_base.versions import Version
 
 
 class UnknownGateError(ValueError):

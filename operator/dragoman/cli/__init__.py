@@ -13,7 +13,7 @@ import click
 from dragoman import __version__
 from dragoman.cli.completing import offered
 from dragoman.cli.terminal import plain_errors, say
-from dragoman.words.spelling import closest
+from dragoman_base.words.spelling import closest
 
 USER_COMMANDS = {
     "adopt": "Give a generated claim without owner to the pod that uses it.",
@@ -80,7 +80,7 @@ TOOLKIT = {
     "version": "cluster.version",
     "who": "inventory.who",
 }
-"""Commands of `dragoman.cli.dra`, each with the module that defines it."""
+"""Commands of `dragoman_toolkit.dra`, each with the module that defines it."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128, and the number of SIGINT."""
 PIPE_CLOSED = 141
@@ -110,11 +110,13 @@ GLOBAL_OPTIONS = {
 }
 """Options that may stand before the command, and whether each takes a value."""
 MODULES = {
-    "check": "check.check",
-    "options": "help",
-    **{name: f"dra.{module}" for name, module in TOOLKIT.items()},
+    "check": "dragoman_toolkit.check.check",
+    "completion": "dragoman_toolkit.completion",
+    **dict.fromkeys(("help", "options"), "dragoman_toolkit.help"),
+    **{name: f"dragoman_drivers.cli.{name}" for name in AUTHOR_COMMANDS},
+    **{name: f"dragoman_toolkit.dra.{module}" for name, module in TOOLKIT.items()},
 }
-"""Modules in `dragoman.cli` by command; others have the command's name (`_` for `-`)."""
+"""Modules by command; others are in `dragoman.cli`, with the command's name (`_` for `-`)."""
 
 
 class Commands(click.Group):
@@ -129,8 +131,8 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        module = MODULES.get(cmd_name, name)
-        command: click.Command = getattr(import_module(f"dragoman.cli.{module}"), name)
+        module = MODULES.get(cmd_name, f"dragoman.cli.{name}")
+        command: click.Command = getattr(import_module(module), name)
         return command
 
     def make_context(

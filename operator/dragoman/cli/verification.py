@@ -12,13 +12,13 @@ from typing import Any
 
 import orjson
 
-from dragoman.driverconfigs.compile.registry import Registry
-from dragoman.driverconfigs.review.validation import validate_configs
-from dragoman.driverconfigs.strictjson import parse
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import discover
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import DRIVERCONFIGSCHEMAS, Resource
+from dragoman_configs.compile.registry import Registry
+from dragoman_configs.review.validation import validate_configs
+from dragoman_configs.strictjson import parse
 
 NAME = "dragoman-verify"
 DRIVER = "verify.dragoman.dev"

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dragoman.allocation.requests.expressions import load_engine
-from dragoman.cel.budget import StepBudget
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.cluster.devices import DeviceStores
 from dragoman.inventory.facts.profiles import observed_profile
@@ -16,6 +15,7 @@ from dragoman.inventory.inventory import Inventory, take
 from dragoman.kube.worker import in_daemon_thread
 from dragoman.maintenance.targets import Target, TargetError, extent, select
 from dragoman.model.deviceid import DeviceID
+from dragoman_cel.budget import StepBudget
 from dragoman_webhooks.targets import Matches
 
 PAUSE = 1.0

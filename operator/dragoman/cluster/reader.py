@@ -17,8 +17,8 @@ from dragoman.kube.resources import (
     Resource,
 )
 from dragoman.kube.wallclock import now
-from dragoman.versions import OLDEST
-from dragoman.versions import name as version_name
+from dragoman_base.versions import OLDEST
+from dragoman_base.versions import name as version_name
 
 PAGE = 500
 """Objects a page."""

@@ -18,7 +18,7 @@ from dragoman.diagnosis.wording import listed as listed_names
 from dragoman.diagnosis.wording import value_text
 from dragoman.inventory.inventory import UNSEEN
 from dragoman.inventory.snapshots.documents import PREEMPTION
-from dragoman.words import counted, listed
+from dragoman_base.words import counted, listed
 
 LONGEST = 1024
 """Bytes of a note (API: events.k8s.io/v1 Event)."""

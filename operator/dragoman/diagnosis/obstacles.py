@@ -13,7 +13,7 @@ from dragoman.allocation.extendedresources import is_extended
 from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.usage.waiting import extended_resources
 from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim
-from dragoman.words.spelling import closest
+from dragoman_base.words.spelling import closest
 
 
 class ObstacleCode(StrEnum):

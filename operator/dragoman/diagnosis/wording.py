@@ -3,12 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
-from dragoman import words as phrases
 from dragoman.allocation import Code, Reason
 from dragoman.inventory.ages import age
 from dragoman.inventory.inventory import UNSEEN, Inventory
 from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.inventory.usage.summary import holder_names
+from dragoman_base import words as phrases
 
 NAMES = 3
 """Names that one line lists of a kind."""

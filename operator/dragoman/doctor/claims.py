@@ -10,7 +10,7 @@ from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim
 from dragoman.model.departure import recorded
-from dragoman.words import counted
+from dragoman_base.words import counted
 
 NEAR_LIMIT = 240
 """Consumers of one claim from which on the API's limit of 256 is near."""

@@ -13,7 +13,7 @@ from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.inventory.usage.summary import inventory_shares
 from dragoman.model.claim import Claim
 from dragoman.model.requests import ExactRequest
-from dragoman.words import listed
+from dragoman_base.words import listed
 
 PLUGIN_RESOURCES: Mapping[str, tuple[str, ...]] = {
     "gpu.nvidia.com": ("nvidia.com/gpu",),

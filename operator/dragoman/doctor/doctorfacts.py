@@ -13,7 +13,7 @@ from dragoman.inventory.snapshots.documents import Document
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.model.claim import Claim
 from dragoman.model.timestamps import seconds
-from dragoman.versions import Version
+from dragoman_base.versions import Version
 
 _EMPTY: Document = {}
 

@@ -13,7 +13,7 @@ from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
 from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.inventory.usage.waiting import waiting
 from dragoman.model.requests import ExactRequest
-from dragoman.versions import parse_release
+from dragoman_base.versions import parse_release
 
 Release = tuple[int, int, int]
 Trigger = Callable[[DoctorFacts], list[str]]

@@ -15,9 +15,9 @@ from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.pools.pools import InventoryPool
 from dragoman.model.device import Content
-from dragoman.versions import OWN_DOMAIN_REFUSED
-from dragoman.versions import name as version_name
-from dragoman.words.spelling import closest
+from dragoman_base.versions import OWN_DOMAIN_REFUSED
+from dragoman_base.versions import name as version_name
+from dragoman_base.words.spelling import closest
 
 STANDARD = "resource.kubernetes.io"
 STANDARD_TYPES: Mapping[str, str] = {

@@ -16,7 +16,7 @@ from dragoman.inventory.snapshots.documents import Document, reduced
 from dragoman.model.claim import DELETE_PROTECTION, Claim
 from dragoman.model.claimcontent import parse_claim
 from dragoman.model.departure import recorded
-from dragoman.words import counted
+from dragoman_base.words import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.inventory.pools.pools import InventoryPool
 from dragoman.model.amounts import Amount
 from dragoman.model.device import Content
-from dragoman.words import counted
+from dragoman_base.words import counted
 
 MAKERS = "report it to the driver's makers: "
 

@@ -12,8 +12,8 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import NODES, Resource
 from dragoman.logs import logger
 from dragoman.settings import PodGroupClaims
-from dragoman.versions import OLDEST, parse
-from dragoman.versions import name as version_name
+from dragoman_base.versions import OLDEST, parse
+from dragoman_base.versions import name as version_name
 
 DRA_GROUP = "resource.k8s.io"
 DRA_VERSIONS = ("v1", "v1beta2", "v1beta1")

@@ -12,7 +12,7 @@ from typing import Any, Self
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.model.fields import items, mapping, optional_text, text
 from dragoman.model.labels import LabelSelector
-from dragoman.words import counted
+from dragoman_base.words import counted
 
 ALWAYS_ALLOW = "AlwaysAllow"
 _UNPROTECTED = frozenset({"Succeeded", "Failed", "Pending"})

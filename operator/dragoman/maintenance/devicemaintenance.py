@@ -19,7 +19,7 @@ from dragoman.model.fields import (
     texts,
 )
 from dragoman.model.metadata import Metadata
-from dragoman.words import counted
+from dragoman_base.words import counted
 
 API_VERSION = "dragoman.dev/v1alpha1"
 KIND = "DeviceMaintenance"

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from dragoman import words
 from dragoman.inventory.inventory import InventoryDevice
 from dragoman.maintenance.actions import CreateTaintRule
 from dragoman.maintenance.plan import MaintenanceFacts, evictions, plan, unmanaged
 from dragoman.model.deviceid import DeviceID
-from dragoman.words import counted
+from dragoman_base import words
+from dragoman_base.words import counted
 
 NAMES = 10
 """Names of one kind that are written out."""

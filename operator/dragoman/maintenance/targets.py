@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.allocation.requests.expressions import Expression, Failure, Views
-from dragoman.cel.budget import StepBudget
 from dragoman.inventory.inventory import Inventory, InventoryDevice
 from dragoman.model.deviceid import DeviceID, PoolID
+from dragoman_cel.budget import StepBudget
 
 NAMES = 10
 """Names of one kind that a message lists."""

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.quantity import Quantity
-from dragoman.cel.values.quantityparser import parse_quantity
-from dragoman.cel.values.scalars import INT_MAX, INT_MIN, wrap_int64
 from dragoman.model.fields import Document, MalformedObjectError, mapping
+from dragoman_cel.errors import EvaluationError
+from dragoman_cel.values.quantity import Quantity
+from dragoman_cel.values.quantityparser import parse_quantity
+from dragoman_cel.values.scalars import INT_MAX, INT_MIN, wrap_int64
 
 _NANO = 9
 _LONGEST = 512

@@ -21,7 +21,7 @@ from dragoman.preemption.policy import Policy, PreemptionCode, PreemptionReason,
 from dragoman.preemption.preemptionfacts import BoundPod, PreemptionFacts
 from dragoman.preemption.trial import PreemptionTrial
 from dragoman.preemption.units import Unit, units
-from dragoman.words import counted
+from dragoman_base.words import counted
 
 _OFFSET = 2**31
 """Added to each priority, so that fewer pods of negative priority weigh less (criterion 3)."""

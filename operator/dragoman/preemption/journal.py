@@ -11,7 +11,7 @@ from dragoman.allocation import DeviceID
 from dragoman.preemption.candidates import Candidate, Victim
 from dragoman.preemption.planner import PreemptionOutcome, PreemptionPlan
 from dragoman.preemption.stored import FINALIZER, PREEMPT, REPORT, digest, name_of
-from dragoman.words import counted
+from dragoman_base.words import counted
 
 API_VERSION = "dragoman.dev/v1alpha1"
 KIND = "DevicePreemption"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from dragoman.drivers.pretend.driver import RULES, Driver
+from dragoman_drivers.pretend.driver import RULES, Driver
 from tests.e2e.node.setup import CLASS, NodeSetup
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess

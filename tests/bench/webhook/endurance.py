@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dragoman.driverconfigs import catalog
+from dragoman_configs import catalog
 from tests.bench.webhook.generator import Load, finished, sending
 from tests.bench.webhook.reviews import KIND, NUMBER, body, shared
 from tests.conformance.peer.competitors import DRAGOMAN, Running, running

@@ -9,10 +9,10 @@ from typing import Any
 
 import orjson
 
-from dragoman.driverconfigs import catalog, strictjson
-from dragoman.driverconfigs.compile.registry import Registry
-from dragoman.driverconfigs.review.parameters_validation import ValidationResult
-from dragoman.driverconfigs.review.validation import Key, validate_configs
+from dragoman_configs import catalog, strictjson
+from dragoman_configs.compile.registry import Registry
+from dragoman_configs.review.parameters_validation import ValidationResult
+from dragoman_configs.review.validation import Key, validate_configs
 from tests.support.worlds import driverconfigs as builders
 
 Json = dict[str, Any]

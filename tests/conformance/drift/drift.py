@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from dragoman.driverconfigs import catalog
+from dragoman_configs import catalog
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "types.json"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs import catalog
+from dragoman_configs import catalog
 from tests.conformance.drift import drift
 
 PINS = {pin["schema"]: pin for pin in drift.modules()}

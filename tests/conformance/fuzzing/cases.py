@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from dragoman.cel import selectors
-from dragoman.cel.errors import CompileError, EvaluationError
+from dragoman_cel import selectors
+from dragoman_cel.errors import CompileError, EvaluationError
 from tests.conformance.fuzzing import devices
 from tests.conformance.fuzzing.expressions import Expressions, Tree
 

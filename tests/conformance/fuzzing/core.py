@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import celpy
 from celpy import celtypes
 
-from dragoman.cel import representation, types
-from dragoman.cel.environment import Environment
-from dragoman.cel.errors import CompileError, EvaluationError
-from dragoman.cel.types import Type
-from dragoman.cel.values.scalars import Uint
+from dragoman_cel import representation, types
+from dragoman_cel.environment import Environment
+from dragoman_cel.errors import CompileError, EvaluationError
+from dragoman_cel.types import Type
+from dragoman_cel.values.scalars import Uint
 from tests.conformance.fuzzing.expressions import Expressions, Tree
 from tests.conformance.fuzzing.grammar import Type as Production
 

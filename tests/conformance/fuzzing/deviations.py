@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 from unittest import mock
 
-from dragoman.cel import deviceview, library, selectors
-from dragoman.cel.environment import Program
-from dragoman.cel.errors import EvaluationAborted
-from dragoman.cel.rules import validation
-from dragoman.cel.state import paced
-from dragoman.cel.values.quantity import Quantity
-from dragoman.cel.values.quantityparser import parse_quantity
+from dragoman_cel import deviceview, library, selectors
+from dragoman_cel.environment import Program
+from dragoman_cel.errors import EvaluationAborted
+from dragoman_cel.rules import validation
+from dragoman_cel.state import paced
+from dragoman_cel.values.quantity import Quantity
+from dragoman_cel.values.quantityparser import parse_quantity
 from tests.conformance.fuzzing.cases import Answer, differences
 
 MUTABLE_QUANTITIES = "quantities never change here, in Go comparing and adding changes them"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from dragoman.cel import rules
+from dragoman_cel import rules
 from tests.conformance.fuzzing import schemas
 from tests.conformance.fuzzing.expressions import Expressions, Tree
 

@@ -14,8 +14,8 @@ import click
 import yaml
 
 from dragoman import logs
-from dragoman.driverconfigs import catalog
-from dragoman.driverconfigs.compile.registry import Registry
+from dragoman_configs import catalog
+from dragoman_configs.compile.registry import Registry
 from dragoman_webhooks.server import WebhookServer
 from dragoman_webhooks.tls.files import CertificateFiles
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.linting import engine
-from dragoman.linting.findings.finding import ERROR
-from dragoman.linting.knowledge.api import api_of
-from dragoman.linting.knowledge.devices import KnownDevices
-from dragoman.versions import parse
+from dragoman_base.versions import parse
+from dragoman_toolkit.linting import engine
+from dragoman_toolkit.linting.findings.finding import ERROR
+from dragoman_toolkit.linting.knowledge.api import api_of
+from dragoman_toolkit.linting.knowledge.devices import KnownDevices
 from tests.e2e.check.generator import GROUP, Generator
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.plane import ControlPlane

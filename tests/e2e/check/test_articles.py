@@ -9,10 +9,10 @@ from zlib import crc32
 import pytest
 import yaml
 
-from dragoman.linting import engine
-from dragoman.linting.findings.fixes import fixed
-from dragoman.linting.knowledge.api import api_of
-from dragoman.linting.knowledge.devices import KnownDevices
+from dragoman_toolkit.linting import engine
+from dragoman_toolkit.linting.findings.fixes import fixed
+from dragoman_toolkit.linting.knowledge.api import api_of
+from dragoman_toolkit.linting.knowledge.devices import KnownDevices
 from tests.e2e.check.differences import REFUSING, plane_of, served_versions
 from tests.e2e.check.generator import Generator
 from tests.support.articles import BAD, GOOD, expected

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import pytest
 import yaml
 
-from dragoman.linting import engine
-from dragoman.linting.knowledge.api import api_of
-from dragoman.linting.knowledge.devices import KnownDevices
+from dragoman_toolkit.linting import engine
+from dragoman_toolkit.linting.knowledge.api import api_of
+from dragoman_toolkit.linting.knowledge.devices import KnownDevices
 from tests.support import manifests as objects
 from tests.support.controlplane.api import ApiError, Json, wait_for
 from tests.support.controlplane.plane import ControlPlane

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from dragoman.linting import engine
-from dragoman.linting.knowledge.api import api_of
-from dragoman.linting.knowledge.devices import KnownDevices, given
+from dragoman_toolkit.linting import engine
+from dragoman_toolkit.linting.knowledge.api import api_of
+from dragoman_toolkit.linting.knowledge.devices import KnownDevices, given
 from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane

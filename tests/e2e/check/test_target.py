@@ -9,7 +9,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from dragoman.cli.check.check import check
+from dragoman_toolkit.check.check import check
 from tests.support.controlplane.api import ApiError, Json
 from tests.support.controlplane.plane import ControlPlane
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from dragoman.drivers.conformance.running import SERVER_FLAGS
-from dragoman.drivers.throwaway.plane import Plane
+from dragoman_drivers.conformance.running import SERVER_FLAGS
+from dragoman_drivers.throwaway.plane import Plane
 from tests.support.controlplane import binaries
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from dragoman.drivers.pretend.faults import MUTANTS, broken_check
+from dragoman_drivers.pretend.faults import MUTANTS, broken_check
 
 FOLDER = Path(__file__).parent
 DEVICES = FOLDER / "devices.yaml"

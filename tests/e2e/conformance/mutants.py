@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dragoman.drivers.conformance import checks, profile
-from dragoman.drivers.conformance.running import (
+from dragoman_drivers.conformance import checks, profile
+from dragoman_drivers.conformance.running import (
     SERVER_FLAGS,
     Board,
     RunPlan,
     prepare_plane,
     run_lane,
 )
-from dragoman.drivers.conformance.scenarios import Scenario, all_scenarios
-from dragoman.drivers.conformance.site import Setting
-from dragoman.drivers.throwaway.plane import Plane
+from dragoman_drivers.conformance.scenarios import Scenario, all_scenarios
+from dragoman_drivers.conformance.site import Setting
+from dragoman_drivers.throwaway.plane import Plane
 from tests.e2e.conformance import kit
 from tests.e2e.conformance.follows import ANY, FOLLOWS
 from tests.e2e.conformance.kit import Variant

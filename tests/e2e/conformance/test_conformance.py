@@ -11,9 +11,9 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from dragoman.cli.conformance import conformance
-from dragoman.drivers.conformance import running
-from dragoman.drivers.throwaway.plane import Plane
+from dragoman_drivers.cli.conformance import conformance
+from dragoman_drivers.conformance import running
+from dragoman_drivers.throwaway.plane import Plane
 from tests.e2e.conformance import kit, mutants
 from tests.e2e.conformance.kit import Variant
 
@@ -24,7 +24,7 @@ Run = Callable[..., tuple[int, dict[str, Any], str]]
 @pytest.fixture
 def run(throwaway: Plane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return what runs the command, and returns its exit status, its report and its output."""
-    monkeypatch.setattr("dragoman.drivers.throwaway.plane.Plane", lambda *_: nullcontext(throwaway))
+    monkeypatch.setattr("dragoman_drivers.throwaway.plane.Plane", lambda *_: nullcontext(throwaway))
     prefixed = partial(running.run, prefix=f"n{tmp_path.name[-2:]}".replace("_", ""))
     monkeypatch.setattr(running, "run", prefixed)
     (tmp_path / "profile.yaml").write_text(yaml.safe_dump(kit.profile()))

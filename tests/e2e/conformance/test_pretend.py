@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from dragoman.drivers.throwaway.api import Api
-from dragoman.drivers.throwaway.plane import Plane
-from dragoman.drivers.throwaway.process import ThrowawayProcess
+from dragoman_drivers.throwaway.api import Api
+from dragoman_drivers.throwaway.plane import Plane
+from dragoman_drivers.throwaway.process import ThrowawayProcess
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.worlds import Stage
 from tests.support import manifests as objects

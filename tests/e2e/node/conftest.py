@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from dragoman.driverconfigs.compile.registry import Registry
-from dragoman.drivers.pretend.configs import validator
-from dragoman.drivers.pretend.driver import RULES, Driver
+from dragoman_configs.compile.registry import Registry
+from dragoman_drivers.pretend.configs import validator
+from dragoman_drivers.pretend.driver import RULES, Driver
 from tests.e2e.node.setup import CLASS, NodeSetup
 from tests.e2e.running import OperatorProcess
 from tests.e2e.webhook.conftest import install

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from dragoman.drivers.pretend.driver import Driver
+from dragoman_drivers.pretend.driver import Driver
 from tests.support import manifests as objects
 from tests.support.controlplane.api import Api, Json, wait_for
 from tests.support.controlplane.node import image

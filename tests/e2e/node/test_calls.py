@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.drivers.kubeletplugin import client, messages, server
-from dragoman.drivers.kubeletplugin.client import Endpoint, HealthStream
-from dragoman.drivers.kubeletplugin.messages import ClaimReference
-from dragoman.drivers.pretend.driver import RULES, Driver
-from dragoman.drivers.throwaway.api import Api
+from dragoman_drivers.kubeletplugin import client, messages, server
+from dragoman_drivers.kubeletplugin.client import Endpoint, HealthStream
+from dragoman_drivers.kubeletplugin.messages import ClaimReference
+from dragoman_drivers.pretend.driver import RULES, Driver
+from dragoman_drivers.throwaway.api import Api
 from tests.e2e.node.setup import NodeSetup
 from tests.support import manifests as objects
 from tests.support.controlplane.api import Json, wait_for

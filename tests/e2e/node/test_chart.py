@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.drivers.pretend.driver import RULES, Driver
+from dragoman_drivers.pretend.driver import RULES, Driver
 from tests.e2e.chart.conftest import CONTROLLERS, KEPT, NAMESPACE, RESTRICTED, left_behind
 from tests.e2e.chart.helm import Helm
 from tests.e2e.chart.traffic import BAD, GOOD, Insistence, answer, device_class

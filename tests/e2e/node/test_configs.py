@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.drivers.pretend.driver import Driver
+from dragoman_drivers.pretend.driver import Driver
 from tests.e2e.node.setup import TEMPLATE, NodeSetup
 from tests.e2e.webhook.conftest import CRD
 from tests.e2e.webhook.harness import (

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from dragoman.drivers.pretend.driver import Deed, Driver
+from dragoman_drivers.pretend.driver import Deed, Driver
 from tests.e2e.node.setup import NodeSetup, container
 from tests.support.controlplane.api import wait_for
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dragoman.drivers.pretend.driver import RULES, Driver
+from dragoman_drivers.pretend.driver import RULES, Driver
 from tests.e2e.node.setup import CLASS, NodeSetup
 from tests.e2e.preemption.conftest import PREEMPTIONS, install
 from tests.e2e.rbac import (

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from dragoman.drivers.pretend.driver import RULES, Deed, Driver
+from dragoman_drivers.pretend.driver import RULES, Deed, Driver
 from tests.e2e.node.setup import CLASS, NodeSetup, container
 from tests.e2e.rbac import OPERATOR_RULES, SAFE_RELEASE_RULES
 from tests.e2e.running import OperatorProcess

@@ -5,9 +5,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from dragoman.driverconfigs.compile.registry import Registry
-from dragoman.drivers.pretend.configs import validator
-from dragoman.drivers.pretend.driver import RULES, Driver
+from dragoman_configs.compile.registry import Registry
+from dragoman_drivers.pretend.configs import validator
+from dragoman_drivers.pretend.driver import RULES, Driver
 from tests.e2e.node.setup import CLASS, PATIENCE, TEMPLATE, NodeSetup
 from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for

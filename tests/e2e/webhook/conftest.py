@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dragoman.driverconfigs import catalog
+from dragoman_configs import catalog
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.plane import ControlPlane
 

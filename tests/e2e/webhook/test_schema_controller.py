@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs import catalog
+from dragoman_configs import catalog
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.e2e.webhook import conftest

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from dragoman.drivers.throwaway import downloads
-from dragoman.drivers.throwaway.downloads import replace_text
+from dragoman_drivers.throwaway import downloads
+from dragoman_drivers.throwaway.downloads import replace_text
 from tests.support.controlplane.recipes import Recipe
 from tests.support.controlplane.toolchain import MODULES
 

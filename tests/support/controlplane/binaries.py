@@ -27,8 +27,8 @@ from typing import IO
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-from dragoman.drivers.throwaway import downloads, official
-from dragoman.drivers.throwaway.downloads import replace_text
+from dragoman_drivers.throwaway import downloads, official
+from dragoman_drivers.throwaway.downloads import replace_text
 from tests.support.controlplane import gobuild
 from tests.support.controlplane.artifacts import (
     PINNED,

@@ -1,5 +1,5 @@
-"""The certificate authority of `dragoman.drivers.throwaway`, by its names in tests."""
+"""The certificate authority of `dragoman_drivers.throwaway`, by its names in tests."""
 
-from dragoman.drivers.throwaway.certificates import Authority, KeyPairPaths, signing_keys, write
+from dragoman_drivers.throwaway.certificates import Authority, KeyPairPaths, signing_keys, write
 
 __all__ = ["Authority", "KeyPairPaths", "signing_keys", "write"]

@@ -1,6 +1,6 @@
-"""The child processes of `dragoman.drivers.throwaway`, by their names in tests."""
+"""The child processes of `dragoman_drivers.throwaway`, by their names in tests."""
 
-from dragoman.drivers.throwaway.process import (
+from dragoman_drivers.throwaway.process import (
     LOOPBACK,
     STOP_SECONDS,
     ThrowawayProcess,

@@ -10,8 +10,8 @@ import json
 import sys
 from dataclasses import asdict
 
-from dragoman.drivers.throwaway import official
-from dragoman.drivers.throwaway.downloads import PINS
+from dragoman_drivers.throwaway import official
+from dragoman_drivers.throwaway.downloads import PINS
 from tests.support.controlplane.binaries import chosen_version
 
 ARCHITECTURES = ("amd64", "arm64")

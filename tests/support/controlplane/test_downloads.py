@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.drivers.throwaway import downloads, official
-from dragoman.drivers.throwaway.downloads import DownloadError, Pin, fetch
+from dragoman_drivers.throwaway import downloads, official
+from dragoman_drivers.throwaway.downloads import DownloadError, Pin, fetch
 from tests.support.controlplane import artifacts, binaries, gobuild, releases
 from tests.support.controlplane.artifacts import Artifact
 from tests.support.controlplane.recipes import RECIPES

@@ -90,7 +90,7 @@ def test_a_chosen_port_is_not_chosen_by_another_process() -> None:
     with socket.create_server((LOOPBACK, 0)) as server:
         other = server.getsockname()[1]
     script = (
-        "from dragoman.drivers.throwaway import process\n"
+        "from dragoman_drivers.throwaway import process\n"
         f"process._PORTS = {[*mine, other]}\n"
         "print(process.free_ports(1))"
     )
@@ -105,7 +105,7 @@ def test_chosen_ports_are_given_back_in_order_at_the_end() -> None:
         "-W",
         "error",
         "-c",
-        "from dragoman.drivers.throwaway import process; process.free_ports(3)",
+        "from dragoman_drivers.throwaway import process; process.free_ports(3)",
     ]
     ended = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     assert ended.stderr == ""

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dragoman.cel.budget import StepBudget
-from dragoman.driverconfigs import strictjson
-from dragoman.driverconfigs.compile.compiler import CompiledConfig
-from dragoman.driverconfigs.compile.registry import Registry
-from dragoman.driverconfigs.review.parameters_validation import (
+from dragoman_cel.budget import StepBudget
+from dragoman_configs import strictjson
+from dragoman_configs.compile.compiler import CompiledConfig
+from dragoman_configs.compile.registry import Registry
+from dragoman_configs.review.parameters_validation import (
     ValidationResult,
     validate_parameters,
 )

@@ -3,9 +3,9 @@
 from html.parser import HTMLParser
 from typing import Any
 
-from dragoman.cli.dra.ui import render
-from dragoman.cli.dra.ui.explanations import Explainer
-from dragoman.cli.dra.ui.page import Page, page
+from dragoman_toolkit.dra.ui import render
+from dragoman_toolkit.dra.ui.explanations import Explainer
+from dragoman_toolkit.dra.ui.page import Page, page
 from tests.support.worlds import inventory as builders
 
 

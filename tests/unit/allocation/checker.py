@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from dragoman.cel import selectors
-from dragoman.cel.values.quantityparser import parse_quantity
+from dragoman_cel import selectors
+from dragoman_cel.values.quantityparser import parse_quantity
 
 Json = dict[str, Any]
 Key = tuple[str, str, str]

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from dragoman import cel
-from dragoman.cel import types
-from dragoman.cel.budget import EVALUATION_STEPS
-from dragoman.cel.environment import COST_LIMIT, Environment
+import dragoman_cel as cel
+from dragoman_cel import types
+from dragoman_cel.budget import EVALUATION_STEPS
+from dragoman_cel.environment import COST_LIMIT, Environment
 from tests.support.worlds.expressions import RUNAWAYS, TEN, UNDERCHARGED, chained, nested
 from tests.unit.examples import examples
 

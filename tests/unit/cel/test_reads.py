@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.cel import selectors
+from dragoman_cel import selectors
 
 DEVICE = 'device.attributes["a.example.com"]'
 

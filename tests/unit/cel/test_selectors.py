@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dragoman import cel
-from dragoman.cel import selectors
+import dragoman_cel as cel
+from dragoman_cel import selectors
 
 DRIVER = "dra.example.com"
 DEVICE: dict[str, Any] = {

@@ -3,11 +3,11 @@
 import orjson
 
 from dragoman.cli import verification
-from dragoman.driverconfigs import catalog
-from dragoman.driverconfigs.compile.registry import Registry
-from dragoman.driverconfigs.review.crd import compile_crd, validate_object
-from dragoman.driverconfigs.review.validation import validate_schema
-from dragoman.driverconfigs.strictjson import parse
+from dragoman_configs import catalog
+from dragoman_configs.compile.registry import Registry
+from dragoman_configs.review.crd import compile_crd, validate_object
+from dragoman_configs.review.validation import validate_schema
+from dragoman_configs.strictjson import parse
 
 
 def test_the_crd_accepts_the_schema_that_does_not_compile() -> None:

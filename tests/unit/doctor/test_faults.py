@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.doctor.faults import FAULTS
 from dragoman.doctor.finding import Finding, Id
-from dragoman.versions import parse_release
+from dragoman_base.versions import parse_release
 from tests.support import manifests as objects
 from tests.support.manifests import Json
 from tests.support.worlds import inventory as builders

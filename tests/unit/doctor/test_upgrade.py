@@ -11,7 +11,7 @@ from dragoman.doctor.examination import examine
 from dragoman.doctor.finding import UPGRADE, Finding, Id
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
-from dragoman.versions import Version
+from dragoman_base.versions import Version
 from tests.support.manifests import Json
 from tests.support.worlds import inventory as builders
 from tests.support.worlds.doctor import World

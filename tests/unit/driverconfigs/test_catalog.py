@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from docs.catalog_page import DESCRIPTION, page
-from dragoman.driverconfigs import catalog, strictjson
-from dragoman.driverconfigs.compile.registry import Registry
-from dragoman.driverconfigs.objects.driverconfigschema import CHECKED_AGAINST
-from dragoman.driverconfigs.review.validation import validate_configs
-from dragoman.driverconfigs.review.verdict import Violation
+from dragoman_configs import catalog, strictjson
+from dragoman_configs.compile.registry import Registry
+from dragoman_configs.objects.driverconfigschema import CHECKED_AGAINST
+from dragoman_configs.review.validation import validate_configs
+from dragoman_configs.review.verdict import Violation
 from tests.support.worlds import configtables as tables
 from tests.support.worlds import driverconfigs as builders
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dragoman.cli.check.check import check
+from dragoman_toolkit.check.check import check
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "configs"
 GATES = [f"--variable=gpu.nvidia.com:{gate}=true" for gate in ("MPSSupport", "TimeSlicingSettings")]

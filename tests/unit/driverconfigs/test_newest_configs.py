@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from dragoman.driverconfigs import catalog, strictjson
-from dragoman.driverconfigs.objects.driverconfigschema import CHECKED_AGAINST
-from dragoman.driverconfigs.review.validation import validate_configs
+from dragoman_configs import catalog, strictjson
+from dragoman_configs.objects.driverconfigschema import CHECKED_AGAINST
+from dragoman_configs.review.validation import validate_configs
 from tests.support.worlds import configtables as tables
 from tests.support.worlds import driverconfigs as builders
 

@@ -11,15 +11,15 @@ from typing import Any
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dragoman.driverconfigs import catalog, fielderrors, strictjson
-from dragoman.driverconfigs.compile.registry import Registry, register
-from dragoman.driverconfigs.objects.schemaparser import parse
-from dragoman.driverconfigs.review.parameters_validation import ValidationResult
-from dragoman.driverconfigs.review.validation import Key, validate_configs, validate_schema
-from dragoman.driverconfigs.review.verdict import MAX_LISTED, MAX_MESSAGE, MAX_WARNING, Verdict
-from dragoman.driverconfigs.schemas.structural import validate_structural
-from dragoman.linting import engine
-from dragoman.linting.manifests.documents import read
+from dragoman_configs import catalog, fielderrors, strictjson
+from dragoman_configs.compile.registry import Registry, register
+from dragoman_configs.objects.schemaparser import parse
+from dragoman_configs.review.parameters_validation import ValidationResult
+from dragoman_configs.review.validation import Key, validate_configs, validate_schema
+from dragoman_configs.review.verdict import MAX_LISTED, MAX_MESSAGE, MAX_WARNING, Verdict
+from dragoman_configs.schemas.structural import validate_structural
+from dragoman_toolkit.linting import engine
+from dragoman_toolkit.linting.manifests.documents import read
 from tests.support.worlds import driverconfigs as builders
 from tests.unit.examples import examples
 

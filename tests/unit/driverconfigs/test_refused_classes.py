@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.review.validation import validate_configs
+from dragoman_configs.review.validation import validate_configs
 from tests.support.worlds import driverconfigs as builders
 
 SCHEMA = builders.schema(builders.config(refusedClasses=["slices", "virtual"]))

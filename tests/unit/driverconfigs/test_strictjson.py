@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from dragoman.driverconfigs import strictjson
-from dragoman.driverconfigs.strictjson import InvalidJSONError
-from dragoman.driverconfigs.unreadable import (
+from dragoman_configs import strictjson
+from dragoman_configs.strictjson import InvalidJSONError
+from dragoman_configs.unreadable import (
     MAX_DOCUMENT_DEPTH,
     DeepValue,
     DuplicateKeys,

@@ -3,11 +3,11 @@
 from textwrap import dedent, indent
 from typing import Any
 
-from dragoman.linting import engine
-from dragoman.linting.findings.finding import CheckReport
-from dragoman.linting.knowledge.api import api_of
-from dragoman.linting.knowledge.devices import KnownDevices, given
-from dragoman.linting.manifests.manifestobjects import objects
+from dragoman_toolkit.linting import engine
+from dragoman_toolkit.linting.findings.finding import CheckReport
+from dragoman_toolkit.linting.knowledge.api import api_of
+from dragoman_toolkit.linting.knowledge.devices import KnownDevices, given
+from dragoman_toolkit.linting.manifests.manifestobjects import objects
 
 
 def claim(body: str = "deviceClassName: gpu.example.com", version: str = "v1", **more: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dragoman.cli.check.check import check
+from dragoman_toolkit.check.check import check
 from tests.support.articles import BAD, GOOD, expected
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from dragoman.driverconfigs.compile.registry import Registry
+from dragoman_configs.compile.registry import Registry
 from dragoman_webhooks.server import PATH, ServerLimits, WebhookServer
 from dragoman_webhooks.targets import CountDevices
 from tests.support.worlds.reviews import REGISTRY, Json

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.compile.registry import Registry
+from dragoman_configs.compile.registry import Registry
 from dragoman_webhooks.admission import Costly, TooExpensiveError, review, review_configs
 from dragoman_webhooks.cache import Caches
 from dragoman_webhooks.executor import INLINE_STEPS

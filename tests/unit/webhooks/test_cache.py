@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.compile.registry import Registry
+from dragoman_configs.compile.registry import Registry
 from dragoman_webhooks.admission import review
 from dragoman_webhooks.cache import LIMIT_BYTES, BoundedCache, Caches
 from tests.support.worlds import driverconfigs as worlds

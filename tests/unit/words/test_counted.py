@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.words import counted, listed
+from dragoman_base.words import counted, listed
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 pods"), (1, "1 pod"), (2, "2 pods")])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.words.spelling import (
+from dragoman_base.words.spelling import (
     LETTER_PAIRS,
     MAX_NAME,
     SuggestionBudget,

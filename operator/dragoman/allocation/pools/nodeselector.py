@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from dragoman.cel.values.quoting import quoted
-from dragoman.cel.values.scalars import INT_MAX, INT_MIN
 from dragoman.model.allocated import Held
 from dragoman.model.nodes import Node
 from dragoman.model.nodeselector import NodeSelector, NodeSelectorTerm, Requirement
-from dragoman.words.dns import SUBDOMAIN
+from dragoman_base.words.dns import SUBDOMAIN
+from dragoman_cel.values.quoting import quoted
+from dragoman_cel.values.scalars import INT_MAX, INT_MIN
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _SETS = ("In", "NotIn")

@@ -10,15 +10,15 @@ from typing import Any
 from dragoman.allocation.features import Profile
 from dragoman.allocation.requests.expressions import Failure, Views, failed
 from dragoman.allocation.timebudget import COST_LIMIT, check, cost_left
-from dragoman.cel import types
-from dragoman.cel.budget import StepBudget
-from dragoman.cel.environment import Program
-from dragoman.cel.errors import CompileError, EvaluationError
-from dragoman.cel.representation import type_name
-from dragoman.cel.selectorenvironment import environment
-from dragoman.cel.types import Type
-from dragoman.cel.values.semver import Semver
 from dragoman.model.device import Content
+from dragoman_cel import types
+from dragoman_cel.budget import StepBudget
+from dragoman_cel.environment import Program
+from dragoman_cel.errors import CompileError, EvaluationError
+from dragoman_cel.representation import type_name
+from dragoman_cel.selectorenvironment import environment
+from dragoman_cel.types import Type
+from dragoman_cel.values.semver import Semver
 
 Value = Mapping[str, Any] | Failure
 

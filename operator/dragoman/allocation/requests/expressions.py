@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dragoman.allocation.features import Profile
 from dragoman.allocation.timebudget import COST_LIMIT, TooExpensiveError, check, cost_left
-from dragoman.cel.errors import CompileError, CostLimitExceeded, EvaluationError
 from dragoman.model.device import Content
 from dragoman.model.fields import Document
+from dragoman_cel.errors import CompileError, CostLimitExceeded, EvaluationError
 
 if TYPE_CHECKING:
-    from dragoman.cel.budget import StepBudget
-    from dragoman.cel.deviceview import Device as View
-    from dragoman.cel.selectors import Selector
+    from dragoman_cel.budget import StepBudget
+    from dragoman_cel.deviceview import Device as View
+    from dragoman_cel.selectors import Selector
 
 _HINT = (
     ". consider using CEL optional chaining (.? followed by orValue()) "
@@ -52,7 +52,7 @@ Reads = tuple[tuple[str, ...], ...]
 
 def load_engine() -> None:
     """Load the CEL engine, which takes a fifth of a second: before a clock runs that is shorter."""
-    from dragoman.cel import selectors  # noqa: F401, PLC0415 — many uses compile nothing
+    from dragoman_cel import selectors  # noqa: F401, PLC0415 — many uses compile nothing
 
 
 class Expression:
@@ -69,7 +69,7 @@ class Expression:
         self._failure = Failure("")
         self._reads: Reads | None = None
         # The engine takes longer to load than the rest of the package; many uses compile nothing.
-        from dragoman.cel import selectors  # noqa: PLC0415
+        from dragoman_cel import selectors  # noqa: PLC0415
 
         check()
         try:
@@ -168,7 +168,7 @@ class Views:
             document = content.document
             if content.shareable and not self._shares:
                 document = {**document, "allowMultipleAllocations": False}
-            from dragoman.cel.deviceview import prepare  # noqa: PLC0415 — belongs to the engine
+            from dragoman_cel.deviceview import prepare  # noqa: PLC0415 — belongs to the engine
 
             view = prepare(document, driver=content.driver, list_attributes=self._lists)
             self._found[content] = view

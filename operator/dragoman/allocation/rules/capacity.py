@@ -7,9 +7,9 @@ and wraps around, 1.37 refuses what int64 cannot hold.
 from collections.abc import Mapping
 
 from dragoman.allocation.features import Profile
-from dragoman.cel.values.scalars import INT_MAX, wrap_int64
 from dragoman.model.amounts import Amount, thousandths, whole
 from dragoman.model.device import Capacity, CapacityPolicy
+from dragoman_cel.values.scalars import INT_MAX, wrap_int64
 
 Amounts = Mapping[str, Amount]
 

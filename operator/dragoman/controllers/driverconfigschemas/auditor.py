@@ -15,9 +15,6 @@ import orjson
 
 from dragoman import metrics
 from dragoman.controllers.driverconfigschemas.schemas import Schemas
-from dragoman.driverconfigs.review.audit import EVENTS, Audit, SchemaAudit, ViolatingObject
-from dragoman.driverconfigs.review.validation import ResultCache
-from dragoman.driverconfigs.strictjson import InvalidJSONError, parse
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client, pages
 from dragoman.kube.errors import ApiError
@@ -26,6 +23,9 @@ from dragoman.kube.reflector import INITIAL_EVENTS_END
 from dragoman.kube.resources import Resource
 from dragoman.kube.wallclock import now
 from dragoman.logs import logger
+from dragoman_configs.review.audit import EVENTS, Audit, SchemaAudit, ViolatingObject
+from dragoman_configs.review.validation import ResultCache
+from dragoman_configs.strictjson import InvalidJSONError, parse
 
 TICK = 1.0
 """Seconds between checks whether an audit is due."""

@@ -14,8 +14,6 @@ from dragoman import metrics
 from dragoman.controllers.driverconfigschemas.auditor import Auditor
 from dragoman.controllers.driverconfigschemas.schemas import Schemas
 from dragoman.controllers.driverconfigschemas.selection import CatalogSelection, without
-from dragoman.driverconfigs.objects.driverconfigschema import API_VERSION, KIND, OFF
-from dragoman.driverconfigs.review import status
 from dragoman.kube.client import APPLY_PATCH, Client
 from dragoman.kube.controller import Controller
 from dragoman.kube.errors import ApiError
@@ -24,6 +22,8 @@ from dragoman.kube.resources import DRIVERCONFIGSCHEMAS, Resource
 from dragoman.kube.wallclock import now
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
+from dragoman_configs.objects.driverconfigschema import API_VERSION, KIND, OFF
+from dragoman_configs.review import status
 
 APPLY_INTERVAL = 600.0
 """Seconds after which an object of the catalog is applied again, in case a field was removed."""

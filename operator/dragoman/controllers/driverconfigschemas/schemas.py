@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dragoman.driverconfigs.compile.registry import Registry, register
-from dragoman.driverconfigs.objects.schemaparser import parse
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import DRIVERCONFIGSCHEMAS
 from dragoman.kube.store import StoredObject
 from dragoman.logs import logger
+from dragoman_configs.compile.registry import Registry, register
+from dragoman_configs.objects.schemaparser import parse
 
 CONFLICTS = 5
 """Attempts to write a status while others change the object."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.driverconfigs.objects.driverconfigschema import MODES, VARIABLE_TYPES
+from dragoman_configs.objects.driverconfigschema import MODES, VARIABLE_TYPES
 
 ALL, NONE = "all", "none"
 _STEP = re.compile(r"\.([A-Za-z0-9_-]+)|\[([^\]]*)\]")

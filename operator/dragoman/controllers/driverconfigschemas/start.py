@@ -11,10 +11,10 @@ from dragoman.controllers.driverconfigschemas.selection import (
     select,
 )
 from dragoman.controllers.process import Process, Run
-from dragoman.driverconfigs import catalog
 from dragoman.kube.discovery import wait_served
 from dragoman.kube.resources import DRIVERCONFIGSCHEMAS
 from dragoman.settings import Settings
+from dragoman_configs import catalog
 
 
 async def start(process: Process) -> Run:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from dragoman.allocation.features import Profile, profile
 from dragoman.inventory.facts.world import World
-from dragoman.versions import DEFAULT, name
+from dragoman_base.versions import DEFAULT, name
 
 _GATE = "DRADeviceTaintRules"
 

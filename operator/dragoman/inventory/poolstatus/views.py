@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from dragoman.cel.values.quantity import Quantity
-from dragoman.cel.values.quantityparser import parse_quantity
 from dragoman.inventory.pools.counters import PoolCounters
 from dragoman.inventory.pools.pools import InventoryPool
 from dragoman.model.allocated import AllocatedDevice
 from dragoman.model.device import Content
+from dragoman_cel.values.quantity import Quantity
+from dragoman_cel.values.quantityparser import parse_quantity
 
 MOST_ITEMS = 32
 """Items of `partitionSummary` and of `capacity`."""

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from dragoman.kube.credentials.forms import wrong_form
-from dragoman.words.spelling import closest
+from dragoman_base.words.spelling import closest
 
 _LISTS = {"contexts": "context", "clusters": "cluster", "users": "user"}
 """Named entries of a kubeconfig, each with the field that has the content."""

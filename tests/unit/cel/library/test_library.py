@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.cel import types
-from dragoman.cel.check.declarations import all_overloads
-from dragoman.cel.environment import Environment
-from dragoman.cel.errors import CompileError, EvaluationError
-from dragoman.cel.library import OVERLOADS, STATEFUL
+from dragoman_cel import types
+from dragoman_cel.check.declarations import all_overloads
+from dragoman_cel.environment import Environment
+from dragoman_cel.errors import CompileError, EvaluationError
+from dragoman_cel.library import OVERLOADS, STATEFUL
 
 BASE = Environment((1, 36), {"a": types.DYN, "b": types.DYN}, {}, lambda _: None, bind=True)
 COMPILED = {"in_list", "in_map", "equals", "not_equals", "not_strictly_false", "conditional"} | {

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from dragoman.cel.library.unstable import STABLE, unstable_order
+from dragoman_cel.library.unstable import STABLE, unstable_order
 
 THIRTEEN = [8, 12, 2, 0, 4, 10, 6, 3, 7, 9, 5, 11, 1]
 TWENTY = [9, 18, 15, 3, 12, 0, 6, 10, 7, 4, 13, 16, 1, 19, 8, 5, 11, 14, 2, 17]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dragoman import cel
-from dragoman.cel.rules import ruleset as rulesets
-from dragoman.cel.rules import validation
+import dragoman_cel as cel
+from dragoman_cel.rules import ruleset as rulesets
+from dragoman_cel.rules import validation
 
 Schema = dict[str, Any]
 

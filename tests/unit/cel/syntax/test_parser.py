@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs.generate_cel_table import table_source
-from dragoman.cel.environment import Environment
-from dragoman.cel.errors import CompileError, Issue
-from dragoman.cel.syntax import table
-from dragoman.cel.syntax.parser import MAX_CODE_POINTS
-from dragoman.cel.values.text import quote
+from dragoman_cel.environment import Environment
+from dragoman_cel.errors import CompileError, Issue
+from dragoman_cel.syntax import table
+from dragoman_cel.syntax.parser import MAX_CODE_POINTS
+from dragoman_cel.values.text import quote
 
 BASE = Environment((1, 36), {}, {}, lambda _: None)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.base64 import decode_base64
+from dragoman_cel.errors import EvaluationError
+from dragoman_cel.values.base64 import decode_base64
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.dates import parse_date, parse_date_time
+from dragoman_cel.errors import EvaluationError
+from dragoman_cel.values.dates import parse_date, parse_date_time
 
 
 @pytest.mark.parametrize(

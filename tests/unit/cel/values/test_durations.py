@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.durations import DURATION_GETTERS, Duration, parse_duration
-from dragoman.cel.values.timestamps import (
+from dragoman_cel.errors import EvaluationError
+from dragoman_cel.values.durations import DURATION_GETTERS, Duration, parse_duration
+from dragoman_cel.values.timestamps import (
     timestamp_from_seconds,
 )
 from tests.conformance.cel import go_duration

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.cel.values.formats import FORMATS
+from dragoman_cel.values.formats import FORMATS
 
 LABEL = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "

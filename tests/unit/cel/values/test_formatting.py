@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.durations import parse_duration
-from dragoman.cel.values.formatting import format_string
-from dragoman.cel.values.scalars import Uint
-from dragoman.cel.values.timestamps import parse_timestamp
+from dragoman_cel.errors import EvaluationError
+from dragoman_cel.values.durations import parse_duration
+from dragoman_cel.values.formatting import format_string
+from dragoman_cel.values.scalars import Uint
+from dragoman_cel.values.timestamps import parse_timestamp
 
 TEN = "\u00d710"
 NAMES = {

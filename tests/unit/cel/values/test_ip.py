@@ -2,8 +2,8 @@
 
 import pytest
 
-from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.ipparser import is_canonical_ip, is_cidr, is_ip, parse_cidr, parse_ip
+from dragoman_cel.errors import EvaluationError
+from dragoman_cel.values.ipparser import is_canonical_ip, is_cidr, is_ip, parse_cidr, parse_ip
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.quantity import Quantity
-from dragoman.cel.values.quantityparser import is_quantity, parse_quantity
+from dragoman_cel.errors import EvaluationError
+from dragoman_cel.values.quantity import Quantity
+from dragoman_cel.values.quantityparser import is_quantity, parse_quantity
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.cel.values.quoting import quoted
+from dragoman_cel.values.quoting import quoted
 
 
 @pytest.mark.parametrize(

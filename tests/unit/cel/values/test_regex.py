@@ -2,8 +2,8 @@
 
 import pytest
 
-from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.regex import compile_regex
+from dragoman_cel.errors import EvaluationError
+from dragoman_cel.values.regex import compile_regex
 
 
 @pytest.mark.parametrize("pattern", [r"\pL{1000}", r"(\pL|\pN){500}", r"(?i)" + r"\pL" * 1000])

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.semver import is_semver, parse_semver
+from dragoman_cel.errors import EvaluationError
+from dragoman_cel.values.semver import is_semver, parse_semver
 
 ORDERED = [
     "0.0.1-0",

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values import text as strings
+from dragoman_cel.errors import EvaluationError
+from dragoman_cel.values import text as strings
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.durations import Duration
-from dragoman.cel.values.timestamps import (
+from dragoman_cel.errors import EvaluationError
+from dragoman_cel.values.durations import Duration
+from dragoman_cel.values.timestamps import (
     TIMESTAMP_GETTERS,
     parse_timestamp,
     timestamp_from_seconds,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dragoman.cel.errors import EvaluationError
-from dragoman.cel.values.url import is_url, parse_url
+from dragoman_cel.errors import EvaluationError
+from dragoman_cel.values.url import is_url, parse_url
 
 
 def test_the_parts_of_a_full_url() -> None:

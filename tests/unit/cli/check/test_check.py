@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from dragoman.cli.check.check import check
+from dragoman_toolkit.check.check import check
 from tests.support.worlds import driverconfigs as builders
 
 CLAIM = """\

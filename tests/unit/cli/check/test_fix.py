@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from dragoman.cli.check.check import check
+from dragoman_toolkit.check.check import check
 
 pytestmark = pytest.mark.hostile("fix")
 

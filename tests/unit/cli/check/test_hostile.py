@@ -10,9 +10,9 @@ from types import FrameType
 import pytest
 from click.testing import CliRunner, Result
 
-from dragoman.cli.check.check import check
-from dragoman.cli.dra.cluster.files import trees
-from dragoman.cli.dra.output import Unusable
+from dragoman_toolkit.check.check import check
+from dragoman_toolkit.dra.cluster.files import trees
+from dragoman_toolkit.dra.output import Unusable
 
 HANGS = 60
 """Seconds after which a test fails instead of waiting without end."""

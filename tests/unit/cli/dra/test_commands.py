@@ -24,7 +24,7 @@ def test_help_loads_nothing_heavy(command: str) -> None:
     code = (
         "import sys; from click.testing import CliRunner; from dragoman.cli import cli;"
         f"CliRunner().invoke(cli, ['{command}', '--help']);"
-        "print([name for name in ('kubernetes', 'kopf', 'aiohttp', 'rich', 'dragoman.cel', "
+        "print([name for name in ('kubernetes', 'kopf', 'aiohttp', 'rich', 'dragoman_cel', "
         "'dragoman.allocation', 'jsonschema') if name in sys.modules])"
     )
     done = subprocess.run(

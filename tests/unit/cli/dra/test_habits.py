@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli import COMMANDS, GLOBAL_OPTIONS, USER_COMMANDS, cli, hoisted
-from dragoman.cli.dra.cluster.options import Timeout
-from dragoman.cli.dra.jsonpath import JSONPathError, path, template
-from dragoman.cli.dra.kinds import SPELLINGS
+from dragoman_toolkit.dra.cluster.options import Timeout
+from dragoman_toolkit.dra.jsonpath import JSONPathError, path, template
+from dragoman_toolkit.dra.kinds import SPELLINGS
 from tests.support import manifests as objects
 from tests.support.dra import Desk, invoke
 from tests.support.worlds.inventory import CLASS, DRIVER, claim, device_class, held, pod, pool

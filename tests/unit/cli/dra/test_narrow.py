@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from dragoman.cli.dra.output import Report, Table, show
-from dragoman.cli.dra.tables import Cell, Screen, table_lines
+from dragoman_toolkit.dra.output import Report, Table, show
+from dragoman_toolkit.dra.tables import Cell, Screen, table_lines
 
 CLASSES = Table(
     ("CLASS", "DRIVER", "DEVICES", "FREE", "USED", "TAINTED", "HELD", "LOST", "PENDING"),

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dragoman.cli.dra.output import Exit, ProgressLine, Report, Table, show, watch
+from dragoman_toolkit.dra.output import Exit, ProgressLine, Report, Table, show, watch
 
 REPORTS = [
     Report(

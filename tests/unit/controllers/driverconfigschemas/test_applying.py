@@ -6,10 +6,10 @@ from typing import Any, cast
 from dragoman import metrics
 from dragoman.controllers.driverconfigschemas.controller import SchemaController
 from dragoman.controllers.driverconfigschemas.selection import CatalogSelection, select
-from dragoman.driverconfigs import catalog
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
+from dragoman_configs import catalog
 from tests.support.apiserver import ApiServer, Place
 from tests.unit.kube.virtual_time import in_virtual_time
 

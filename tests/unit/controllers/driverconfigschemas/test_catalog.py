@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dragoman.controllers.driverconfigschemas.selection import select, without
-from dragoman.driverconfigs import catalog
+from dragoman_configs import catalog
 
 Json = dict[str, Any]
 DOCUMENTS = catalog.schemas()

@@ -122,7 +122,7 @@ from tests.unit.controllers.maintenance.model import DRIVER, POOL, Model
 
 class Slow(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name == "dragoman.cel.selectors":
+        if name == "dragoman_cel.selectors":
             end = time.thread_time() + 0.25
             while time.thread_time() < end:
                 pass
@@ -144,7 +144,7 @@ async def listed():
 
 found = asyncio.run(listed())
 sys.meta_path.insert(0, Slow())
-assert "dragoman.cel.selectors" not in sys.modules
+assert "dragoman_cel.selectors" not in sys.modules
 print(repr(found.count({"where": "true"}).problem))
 """
     done = subprocess.run(

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from dragoman.cel.values import regex
-from dragoman.cel.values.regex import SMALL_MEMORY
-from dragoman.driverconfigs.compile.compiler import MAX_RULES
-from dragoman.driverconfigs.compile.registry import register
-from dragoman.driverconfigs.objects.schemaparser import parse
-from dragoman.driverconfigs.schemas.patterns import MAX_PATTERN_STEPS, PatternCompiler
+from dragoman_cel.values import regex
+from dragoman_cel.values.regex import SMALL_MEMORY
+from dragoman_configs.compile.compiler import MAX_RULES
+from dragoman_configs.compile.registry import register
+from dragoman_configs.objects.schemaparser import parse
+from dragoman_configs.schemas.patterns import MAX_PATTERN_STEPS, PatternCompiler
 from tests.support.worlds import driverconfigs as builders
 
 STRING = {"type": "string"}

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from dragoman.driverconfigs.compile.registry import (
+from dragoman_configs.compile.registry import (
     MAX_COMPILED_BYTES,
     RegisteredSchema,
     Registry,
     register,
 )
-from dragoman.driverconfigs.objects.schemaparser import parse
-from dragoman.driverconfigs.review.status import status
-from dragoman.driverconfigs.review.validation import validate_configs
+from dragoman_configs.objects.schemaparser import parse
+from dragoman_configs.review.status import status
+from dragoman_configs.review.validation import validate_configs
 from tests.support.worlds import driverconfigs as builders
 from tests.support.worlds.driverconfigs import DRIVER, KIND
 

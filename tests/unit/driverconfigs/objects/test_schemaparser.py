@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.compile.registry import register
-from dragoman.driverconfigs.objects.schemaparser import parse
+from dragoman_configs.compile.registry import register
+from dragoman_configs.objects.schemaparser import parse
 from tests.support.worlds import driverconfigs as builders
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.compile.registry import Registry
-from dragoman.driverconfigs.review.audit import (
+from dragoman_configs.compile.registry import Registry
+from dragoman_configs.review.audit import (
     EVENTS,
     REPORTED,
     SAMPLE,

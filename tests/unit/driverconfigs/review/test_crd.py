@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs import catalog
-from dragoman.driverconfigs.review.crd import compile_crd, validate_object
-from dragoman.driverconfigs.schemas.structural import validate_structural
+from dragoman_configs import catalog
+from dragoman_configs.review.crd import compile_crd, validate_object
+from dragoman_configs.schemas.structural import validate_structural
 from tests.support.worlds import driverconfigs as builders
 
 CRD = catalog.definition()

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.objects.driverconfigschema import CHECKED_AGAINST
-from dragoman.driverconfigs.objects.schemaparser import parse
-from dragoman.driverconfigs.review.hints import undecided
-from dragoman.driverconfigs.review.validation import validate_configs
-from dragoman.driverconfigs.review.verdict import Verdict
+from dragoman_configs.objects.driverconfigschema import CHECKED_AGAINST
+from dragoman_configs.objects.schemaparser import parse
+from dragoman_configs.review.hints import undecided
+from dragoman_configs.review.validation import validate_configs
+from dragoman_configs.review.verdict import Verdict
 from tests.support.worlds import driverconfigs as builders
 
 GATED = {

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.cel.budget import StepBudget
-from dragoman.driverconfigs.review.parameters_validation import validate_parameters
+from dragoman_cel.budget import StepBudget
+from dragoman_configs.review.parameters_validation import validate_parameters
 from tests.support.worlds.driverconfigs import compiled_config
 
 STRING = {"type": "string"}

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from dragoman.driverconfigs.compile.registry import RegisteredSchema, Registry, register
-from dragoman.driverconfigs.objects.schemaparser import parse
-from dragoman.driverconfigs.review import status as schema_status
+from dragoman_configs.compile.registry import RegisteredSchema, Registry, register
+from dragoman_configs.objects.schemaparser import parse
+from dragoman_configs.review import status as schema_status
 from tests.support.worlds import driverconfigs as builders
 from tests.support.worlds.driverconfigs import DRIVER, KIND
 

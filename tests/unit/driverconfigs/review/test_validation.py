@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from dragoman.cel import budget
-from dragoman.driverconfigs import strictjson
-from dragoman.driverconfigs.compile.registry import Registry
-from dragoman.driverconfigs.review.parameters_validation import ValidationResult
-from dragoman.driverconfigs.review.validation import Key, validate_configs, validate_schema
-from dragoman.driverconfigs.review.verdict import Verdict
+from dragoman_cel import budget
+from dragoman_configs import strictjson
+from dragoman_configs.compile.registry import Registry
+from dragoman_configs.review.parameters_validation import ValidationResult
+from dragoman_configs.review.validation import Key, validate_configs, validate_schema
+from dragoman_configs.review.verdict import Verdict
 from tests.support.worlds import driverconfigs as builders
 from tests.support.worlds.driverconfigs import DRIVER, KIND
 

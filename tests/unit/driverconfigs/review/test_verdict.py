@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.compile.registry import Registry
-from dragoman.driverconfigs.review.validation import validate_configs
-from dragoman.driverconfigs.review.verdict import Verdict
+from dragoman_configs.compile.registry import Registry
+from dragoman_configs.review.validation import validate_configs
+from dragoman_configs.review.verdict import Verdict
 from tests.support.worlds import driverconfigs as builders
 from tests.support.worlds.driverconfigs import KIND
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.driverconfigs.schemas import formats
+from dragoman_configs.schemas import formats
 from tests.support.worlds.formats import BAD, GOOD
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from dragoman.cel import budget
-from dragoman.cel.budget import StepBudget
-from dragoman.cel.errors import StepBudgetExceeded
-from dragoman.driverconfigs.schemas.jsonschema import build_validator, field_errors, translate
+from dragoman_cel import budget
+from dragoman_cel.budget import StepBudget
+from dragoman_cel.errors import StepBudgetExceeded
+from dragoman_configs.schemas.jsonschema import build_validator, field_errors, translate
 
 PAIR = [{"type": "integer"}, {"type": "string"}]
 

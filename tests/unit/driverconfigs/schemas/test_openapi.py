@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.fielderrors import FORBIDDEN, INVALID, NOT_SUPPORTED
-from dragoman.driverconfigs.schemas import openapi
+from dragoman_configs.fielderrors import FORBIDDEN, INVALID, NOT_SUPPORTED
+from dragoman_configs.schemas import openapi
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from dragoman.cel.budget import PatternBudget
-from dragoman.cel.errors import StepBudgetExceeded
-from dragoman.driverconfigs.schemas.patterns import PatternCompiler, PatternError
+from dragoman_cel.budget import PatternBudget
+from dragoman_cel.errors import StepBudgetExceeded
+from dragoman_configs.schemas.patterns import PatternCompiler, PatternError
 
 pytestmark = pytest.mark.hostile("schemas")
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from dragoman.cel.budget import StepBudget
-from dragoman.driverconfigs import strictjson
-from dragoman.driverconfigs.compile.registry import register
-from dragoman.driverconfigs.objects.schemaparser import parse
-from dragoman.driverconfigs.schemas.pruning import (
+from dragoman_cel.budget import StepBudget
+from dragoman_configs import strictjson
+from dragoman_configs.compile.registry import register
+from dragoman_configs.objects.schemaparser import parse
+from dragoman_configs.schemas.pruning import (
     MAX_DEPTH,
     MAX_FIELD_ERRORS,
     Pruner,

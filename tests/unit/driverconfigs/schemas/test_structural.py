@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.schemas.structural import (
+from dragoman_configs.schemas.structural import (
     MAX_ERRORS,
     MAX_NODES,
     MAX_SCHEMA_DEPTH,

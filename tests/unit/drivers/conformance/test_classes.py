@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.drivers.conformance import classes
+from dragoman_drivers.conformance import classes
 
 SLICE = {
     "spec": {

@@ -9,8 +9,8 @@ from typing import ClassVar
 import pytest
 import urllib3
 
-from dragoman.drivers.conformance.proxy import Proxy
-from dragoman.drivers.throwaway.certificates import Authority
+from dragoman_drivers.conformance.proxy import Proxy
+from dragoman_drivers.throwaway.certificates import Authority
 
 
 class Watch(http.server.BaseHTTPRequestHandler):

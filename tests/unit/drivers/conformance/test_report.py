@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
-from dragoman.drivers.conformance import checks, report, running
-from dragoman.drivers.conformance.checks import (
+from dragoman_drivers.conformance import checks, report, running
+from dragoman_drivers.conformance.checks import (
     FAIL,
     NOT_RUN,
     PASS,
@@ -17,10 +17,10 @@ from dragoman.drivers.conformance.checks import (
     ConformanceReport,
     FailedError,
 )
-from dragoman.drivers.conformance.folder import Event
-from dragoman.drivers.conformance.scenarios import Scenario, all_scenarios, cdi
-from dragoman.drivers.conformance.site import Site
-from dragoman.drivers.pretend.faults import MUTANTS, broken_check
+from dragoman_drivers.conformance.folder import Event
+from dragoman_drivers.conformance.scenarios import Scenario, all_scenarios, cdi
+from dragoman_drivers.conformance.site import Site
+from dragoman_drivers.pretend.faults import MUTANTS, broken_check
 from tests.e2e.conformance import kit
 
 

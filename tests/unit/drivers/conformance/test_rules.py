@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from dragoman.drivers.conformance import profile
-from dragoman.drivers.conformance.running import LONGEST
-from dragoman.drivers.conformance.scenarios import all_scenarios
-from dragoman.drivers.conformance.scenarios.operation import parse_metrics, rising
-from dragoman.drivers.conformance.scenarios.restart import renaming
-from dragoman.drivers.conformance.scenarios.sharing import wrong_entries
+from dragoman_drivers.conformance import profile
+from dragoman_drivers.conformance.running import LONGEST
+from dragoman_drivers.conformance.scenarios import all_scenarios
+from dragoman_drivers.conformance.scenarios.operation import parse_metrics, rising
+from dragoman_drivers.conformance.scenarios.restart import renaming
+from dragoman_drivers.conformance.scenarios.sharing import wrong_entries
 
 
 def test_lanes_that_begin_first_are_lanes_of_scenarios() -> None:

@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from dragoman.drivers.conformance.checks import FailedError, NotRunError
-from dragoman.drivers.conformance.profile import DriverProfile
-from dragoman.drivers.conformance.scenarios import operation
-from dragoman.drivers.conformance.scenarios.cdi import showing
-from dragoman.drivers.conformance.scenarios.operation import api_version, metrics
-from dragoman.drivers.conformance.scenarios.slices import gone_node
-from dragoman.drivers.conformance.site import Site
+from dragoman_drivers.conformance.checks import FailedError, NotRunError
+from dragoman_drivers.conformance.profile import DriverProfile
+from dragoman_drivers.conformance.scenarios import operation
+from dragoman_drivers.conformance.scenarios.cdi import showing
+from dragoman_drivers.conformance.scenarios.operation import api_version, metrics
+from dragoman_drivers.conformance.scenarios.slices import gone_node
+from dragoman_drivers.conformance.site import Site
 
 Json = Mapping[str, Any]
 SECRET = 'to"ken'

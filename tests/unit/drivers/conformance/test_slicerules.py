@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.drivers.conformance import slicerules
-from dragoman.drivers.pretend import slicemutants
-from dragoman.drivers.pretend.slices import PretendPool, manifests
+from dragoman_drivers.conformance import slicerules
+from dragoman_drivers.pretend import slicemutants
+from dragoman_drivers.pretend.slices import PretendPool, manifests
 
 OWNER = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
 DEVICES = (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dragoman.drivers.kubeletplugin import messages, wire
-from dragoman.drivers.kubeletplugin.messages import ClaimReference, PreparedDevice
+from dragoman_drivers.kubeletplugin import messages, wire
+from dragoman_drivers.kubeletplugin.messages import ClaimReference, PreparedDevice
 
 CLAIM = ClaimReference("ns", "uid-1", "one")
 CLAIM_BYTES = b"\x0a\x02ns\x12\x05uid-1\x1a\x03one"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.drivers.pretend import cdi
+from dragoman_drivers.pretend import cdi
 
 UID = "0f6f3f3e-5a0c-4f2e-9d58-6f6a3b1c2d4e"
 VENDOR = CLASS = r"[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?"

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.compile.registry import Registry
-from dragoman.drivers.kubeletplugin.messages import ClaimReference
-from dragoman.drivers.pretend.configs import validator
-from dragoman.drivers.pretend.preparation import Preparation, PreparationFacts, RefusalError
-from dragoman.drivers.pretend.preparation import prepare as decide
+from dragoman_configs.compile.registry import Registry
+from dragoman_drivers.kubeletplugin.messages import ClaimReference
+from dragoman_drivers.pretend.configs import validator
+from dragoman_drivers.pretend.preparation import Preparation, PreparationFacts, RefusalError
+from dragoman_drivers.pretend.preparation import prepare as decide
 from tests.support.gpuconfig import schema
 
 DRIVER = "gpu.example.com"

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.drivers.kubeletplugin.messages import ClaimReference, PreparedDevice
-from dragoman.drivers.pretend import faults, guard, shapes
-from dragoman.drivers.pretend.checkpoint import Checkpoint, CheckpointError
-from dragoman.drivers.pretend.guard import Surroundings
-from dragoman.drivers.pretend.preparation import Preparation
-from dragoman.drivers.pretend.slices import PretendPool, manifests
+from dragoman_drivers.kubeletplugin.messages import ClaimReference, PreparedDevice
+from dragoman_drivers.pretend import faults, guard, shapes
+from dragoman_drivers.pretend.checkpoint import Checkpoint, CheckpointError
+from dragoman_drivers.pretend.guard import Surroundings
+from dragoman_drivers.pretend.preparation import Preparation
+from dragoman_drivers.pretend.slices import PretendPool, manifests
 
 REAL = {"metadata": {"name": "real"}, "spec": {"devices": [{"name": "a"}]}}
 

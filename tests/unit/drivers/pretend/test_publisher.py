@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, cast
 
-from dragoman.drivers.pretend.publisher import Publisher
-from dragoman.drivers.pretend.slices import PretendPool
-from dragoman.drivers.throwaway.api import Api
+from dragoman_drivers.pretend.publisher import Publisher
+from dragoman_drivers.pretend.slices import PretendPool
+from dragoman_drivers.throwaway.api import Api
 
 Json = dict[str, Any]
 

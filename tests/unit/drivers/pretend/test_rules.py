@@ -2,7 +2,7 @@
 
 import yaml
 
-from dragoman.drivers.pretend.driver import RULES
+from dragoman_drivers.pretend.driver import RULES
 from tests.e2e.conformance.kit import MANIFESTS
 
 

@@ -8,14 +8,14 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner
 
-from dragoman.cli.pretend import pretend
-from dragoman.drivers.pretend.binding import Binder
-from dragoman.drivers.pretend.checkpoint import CheckpointError
-from dragoman.drivers.pretend.driver import Driver
-from dragoman.drivers.pretend.faults import Faults
-from dragoman.drivers.pretend.running import metrics
-from dragoman.drivers.pretend.slices import PretendPool
-from dragoman.drivers.throwaway.api import Api
+from dragoman_drivers.cli.pretend import pretend
+from dragoman_drivers.pretend.binding import Binder
+from dragoman_drivers.pretend.checkpoint import CheckpointError
+from dragoman_drivers.pretend.driver import Driver
+from dragoman_drivers.pretend.faults import Faults
+from dragoman_drivers.pretend.running import metrics
+from dragoman_drivers.pretend.slices import PretendPool
+from dragoman_drivers.throwaway.api import Api
 
 HEAD = "apiVersion: dragoman.dev/v1alpha1\nkind: DriverConfigSchema\nmetadata: {name: x}\n"
 CONFIG = """\

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dragoman.drivers.conformance.scenarios.sharing import wrong_metadata
-from dragoman.drivers.kubeletplugin.messages import ClaimReference, PreparedDevice
-from dragoman.drivers.pretend import metadata
-from dragoman.drivers.pretend.binding import decided
-from dragoman.drivers.pretend.preparation import Preparation
+from dragoman_drivers.conformance.scenarios.sharing import wrong_metadata
+from dragoman_drivers.kubeletplugin.messages import ClaimReference, PreparedDevice
+from dragoman_drivers.pretend import metadata
+from dragoman_drivers.pretend.binding import decided
+from dragoman_drivers.pretend.preparation import Preparation
 
 DRIVER, POOL, NOW = "gpu.example.com", "n", "2026-01-01T00:00:00Z"
 CLAIM = ClaimReference("ns", "uid-1", "one")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.drivers.rights.dryruns import (
+from dragoman.doctor.driverrights import (
     TOO_WIDE,
     DryRunAnswer,
     Existing,
@@ -14,8 +14,8 @@ from dragoman.drivers.rights.dryruns import (
     attempts,
     faults,
 )
-from dragoman.drivers.rights.probe import NoDryRunError, examine
 from dragoman.kube.errors import ApiError
+from dragoman_toolkit.dra.doctor.probing import NoDryRunError, examine
 
 DRIVER = Identity("gpu.example.com", "gpu", "plugin", "plugin-1", "pod-uid", "node-1", "node-uid")
 VERSIONS = ("v1", "v1beta1")

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from dragoman.drivers.throwaway.api import Api, ApiError
+from dragoman_drivers.throwaway.api import Api, ApiError
 
 PODS = {
     "resource": "pods",

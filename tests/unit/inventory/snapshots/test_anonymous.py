@@ -13,8 +13,8 @@ from dragoman.inventory.snapshots.anonymous import anonymized
 from dragoman.inventory.snapshots.anonymous.fields import FIELDS
 from dragoman.inventory.snapshots.documents import KEPT, KINDS, reduced
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen, dump, load
-from dragoman.linting.knowledge.api import api_of
-from dragoman.versions import NEWEST
+from dragoman_base.versions import NEWEST
+from dragoman_toolkit.linting.knowledge.api import api_of
 from tests.e2e.toolkit.worlds import TAINT, make
 from tests.support import manifests as objects
 from tests.support.dra import Desk, invoke

@@ -2,10 +2,10 @@
 
 import pytest
 
-from dragoman.linting import engine
-from dragoman.linting.findings.fixes import difference, fixed
-from dragoman.linting.knowledge.api import api_of
-from dragoman.linting.knowledge.devices import KnownDevices
+from dragoman_toolkit.linting import engine
+from dragoman_toolkit.linting.findings.fixes import difference, fixed
+from dragoman_toolkit.linting.knowledge.api import api_of
+from dragoman_toolkit.linting.knowledge.devices import KnownDevices
 
 FLAT = """\
 # the first document is none of ours

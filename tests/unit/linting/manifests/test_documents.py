@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.driverconfigs.unreadable import DuplicateKeys
-from dragoman.linting.manifests.documents import Positions, UnreadableError, read, steps_of
+from dragoman_configs.unreadable import DuplicateKeys
+from dragoman_toolkit.linting.manifests.documents import Positions, UnreadableError, read, steps_of
 
 TEXT = """\
 # a comment

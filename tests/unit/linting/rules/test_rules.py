@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.linting.knowledge.api import api_of
-from dragoman.versions import KNOWN, NEWEST
+from dragoman_base.versions import KNOWN, NEWEST
+from dragoman_toolkit.linting.knowledge.api import api_of
 from tests.unit.linting.builders import check, claim, device_class, ids, pod, selector, several
 
 EXAMPLE = "gpu.example.com"

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from dragoman.cli.check.check import check
-from dragoman.versions import NEWEST, NEXT, TARGETS
+from dragoman_base.versions import NEWEST, NEXT, TARGETS
+from dragoman_toolkit.check.check import check
 
 CLASS = """\
 apiVersion: resource.k8s.io/{version}

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.linting.validation.errors import Errors
-from dragoman.linting.validation.policies import check_capacity
-from dragoman.versions import Version
+from dragoman_base.versions import Version
+from dragoman_toolkit.linting.validation.errors import Errors
+from dragoman_toolkit.linting.validation.policies import check_capacity
 
 OLD, NEW = (1, 36), (1, 37)
 

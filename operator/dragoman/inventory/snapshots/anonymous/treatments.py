@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.cel.syntax.literals import LiteralError, string
-from dragoman.cel.syntax.tokens import Token, tokenize
 from dragoman.inventory.snapshots.anonymous import vocabulary
 from dragoman.inventory.snapshots.anonymous.publishednames import PublishedNames
 from dragoman.inventory.snapshots.anonymous.tokens import (
@@ -22,6 +20,8 @@ from dragoman.inventory.snapshots.anonymous.tokens import (
     Tokens,
 )
 from dragoman.model.amounts import AmountError, amount
+from dragoman_cel.syntax.literals import LiteralError, string
+from dragoman_cel.syntax.tokens import Token, tokenize
 
 LEFT_OUT = "(left out)"
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from dragoman.cli.dra.cluster.auth import COMMANDS
-from dragoman.cli.dra.cluster.permissions import cluster_role
-from dragoman.cli.dra.cluster.rights import DRA, Need, of_command
+from dragoman_toolkit.dra.cluster.auth import COMMANDS
+from dragoman_toolkit.dra.cluster.permissions import cluster_role
+from dragoman_toolkit.dra.cluster.rights import DRA, Need, of_command
 from tests.support.dra import invoke, validator
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.dra.cluster.connection import UserCredentials, explained
-from dragoman.cli.dra.output import Unusable
+from dragoman_toolkit.dra.cluster.connection import UserCredentials, explained
+from dragoman_toolkit.dra.output import Unusable
 
 
 def test_an_odd_value_is_not_said_to_be_of_impersonation() -> None:

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from dragoman.cli.dra.cluster.source import Source
+from dragoman_toolkit.dra.cluster.source import Source
 from tests.support.dra import Desk, invoke
 from tests.support.worlds.inventory import CLASS, device_class, pod, pool
 

@@ -3,10 +3,10 @@
 import asyncio
 from typing import Any, cast
 
-from dragoman.cli.dra.diagnosis.explanation import last_warning
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.model.metadata import Metadata
+from dragoman_toolkit.dra.diagnosis.explanation import last_warning
 
 POD = Metadata.parse({"metadata": {"name": "pod", "namespace": "ns", "uid": "u"}})
 

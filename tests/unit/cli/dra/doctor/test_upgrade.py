@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.cli.dra.doctor.upgrade import EVENT_LIMIT, audited, gates_of
-from dragoman.cli.dra.output import Unusable
+from dragoman_toolkit.dra.doctor.upgrade import EVENT_LIMIT, audited, gates_of
+from dragoman_toolkit.dra.output import Unusable
 from tests.support import manifests as objects
 from tests.support.dra import Desk, invoke
 from tests.support.worlds.inventory import device_class, pool

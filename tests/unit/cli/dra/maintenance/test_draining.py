@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from dragoman.cli.dra.cluster.connection import explained
-from dragoman.cli.dra.cluster.source import Source
-from dragoman.cli.dra.maintenance import draining, previewing
-from dragoman.cli.dra.maintenance.choosing import choose
-from dragoman.cli.dra.maintenance.draining import Drain
-from dragoman.cli.dra.maintenance.tainting import create
-from dragoman.cli.dra.maintenance.targeting import WantedDevices
-from dragoman.cli.dra.output import Exit, Report, Unusable
 from dragoman.controllers.maintenance import drainer
 from dragoman.kube.errors import ApiError
 from dragoman.maintenance.actions import EvictionMode
 from dragoman.maintenance.holds import HoldKind, HoldSelector, HoldTaint
+from dragoman_toolkit.dra.cluster.connection import explained
+from dragoman_toolkit.dra.cluster.source import Source
+from dragoman_toolkit.dra.maintenance import draining, previewing
+from dragoman_toolkit.dra.maintenance.choosing import choose
+from dragoman_toolkit.dra.maintenance.draining import Drain
+from dragoman_toolkit.dra.maintenance.tainting import create
+from dragoman_toolkit.dra.maintenance.targeting import WantedDevices
+from dragoman_toolkit.dra.output import Exit, Report, Unusable
 from tests.support.dra import Desk
 from tests.support.worlds.inventory import DRIVER, pool
 from tests.unit.controllers.maintenance.model import Model

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.dra.maintenance.choosing import confirm
-from dragoman.cli.dra.maintenance.quantities import DurationParam
-from dragoman.cli.dra.maintenance.targeting import WantedDevices
-from dragoman.cli.dra.output import Unusable
 from dragoman.maintenance import manifests
 from dragoman.maintenance.holds import HOLD_TAINT, HoldSelector, HoldTaint
 from dragoman.maintenance.manifests import Origin
+from dragoman_toolkit.dra.maintenance.choosing import confirm
+from dragoman_toolkit.dra.maintenance.quantities import DurationParam
+from dragoman_toolkit.dra.maintenance.targeting import WantedDevices
+from dragoman_toolkit.dra.output import Unusable
 from tests.support.dra import Desk, invoke
 from tests.support.manifests import Json
 from tests.support.worlds.inventory import DRIVER, claim, device, held, pod, pool

@@ -2,12 +2,12 @@
 
 import pytest
 
-from dragoman.cli.dra.maintenance import text
 from dragoman.controllers.maintenance.drainer import DrainStep, News
 from dragoman.maintenance.actions import EvictionMode
 from dragoman.maintenance.holds import HoldKind
 from dragoman.maintenance.plan import MaintenancePlan, plan
 from dragoman.model import claimcontent
+from dragoman_toolkit.dra.maintenance import text
 from tests.support.worlds.inventory import claim, held
 from tests.unit.maintenance.builders import A, facts, held_claim, rule, running, user
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.dra.preemption import acting
 from dragoman.controllers.preemption.planning import compute, looked
 from dragoman.inventory.snapshots.snapshot import FORMAT, Unseen
 from dragoman.preemption.journal import preempting
 from dragoman.preemption.protocol import Sight
 from dragoman.preemption.stored import Journal
+from dragoman_toolkit.dra.preemption import acting
 from tests.support.dra import Desk, invoke
 from tests.support.worlds.inventory import device_class, pod, pool, snapshot
 from tests.support.worlds.preemption import budget, holding, node, waiting

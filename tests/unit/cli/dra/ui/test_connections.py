@@ -10,10 +10,10 @@ import pytest
 from aiohttp import ClientSession
 
 from dragoman.allocation import profile
-from dragoman.cli.dra.ui import connections, live
-from dragoman.cli.dra.ui.connections import LIMIT
-from dragoman.cli.dra.ui.live import Live
-from dragoman.cli.dra.ui.serve import STREAMS, listening
+from dragoman_toolkit.dra.ui import connections, live
+from dragoman_toolkit.dra.ui.connections import LIMIT
+from dragoman_toolkit.dra.ui.live import Live
+from dragoman_toolkit.dra.ui.serve import STREAMS, listening
 from tests.support.hostile import Tries, scaled
 from tests.support.worlds.inventory import device_class, pool, snapshot
 

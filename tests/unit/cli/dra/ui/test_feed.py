@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from dragoman.cli.dra.output import Report
-from dragoman.cli.dra.ui.feed import Feed
+from dragoman_toolkit.dra.output import Report
+from dragoman_toolkit.dra.ui.feed import Feed
 from tests.support import manifests as objects
 from tests.support.worlds import pages
 from tests.support.worlds.inventory import claim, device_class, held, pod, pool

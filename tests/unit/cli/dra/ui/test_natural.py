@@ -1,6 +1,6 @@
 """Names sort as people count."""
 
-from dragoman.cli.dra.ui.nodemap import natural
+from dragoman_toolkit.dra.ui.nodemap import natural
 
 
 def test_numbers_sort_as_numbers() -> None:

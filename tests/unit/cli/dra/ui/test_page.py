@@ -3,13 +3,13 @@
 from typing import Any
 
 from dragoman.allocation import profile
-from dragoman.cli.dra.ui import render
-from dragoman.cli.dra.ui.nodemap import LOST, SEVERAL, UNPLACED
-from dragoman.cli.dra.ui.page import WAITING_SHOWN, page
-from dragoman.cli.dra.ui.problems import PageProblem, kinds
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import DeviceState, take
 from dragoman.inventory.snapshots.snapshot import Unseen
+from dragoman_toolkit.dra.ui import render
+from dragoman_toolkit.dra.ui.nodemap import LOST, SEVERAL, UNPLACED
+from dragoman_toolkit.dra.ui.page import WAITING_SHOWN, page
+from dragoman_toolkit.dra.ui.problems import PageProblem, kinds
 from tests.support.worlds import inventory as builders
 from tests.support.worlds import pages
 from tests.support.worlds.inventory import claim, device, device_class, held, pod, pool

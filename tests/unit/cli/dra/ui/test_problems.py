@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.cli.dra.ui.problems import typed
+from dragoman_toolkit.dra.ui.problems import typed
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from dragoman.cli.dra.reports import Exit, Report
-from dragoman.cli.dra.ui import render
+from dragoman_toolkit.dra.reports import Exit, Report
+from dragoman_toolkit.dra.ui import render
 from tests.support.worlds import hostilenames as hostile
 from tests.support.worlds import pages
 from tests.unit.cli.dra.ui.test_page import cluster

@@ -10,10 +10,10 @@ from aiohttp import ClientSession
 from aiohttp.test_utils import TestClient, TestServer
 
 from dragoman.allocation import profile
-from dragoman.cli.dra.output import Unusable
-from dragoman.cli.dra.ui.live import Live
-from dragoman.cli.dra.ui.serve import STREAMS, application
 from dragoman.inventory.snapshots.snapshot import Snapshot
+from dragoman_toolkit.dra.output import Unusable
+from dragoman_toolkit.dra.ui.live import Live
+from dragoman_toolkit.dra.ui.serve import STREAMS, application
 from tests.support.worlds.inventory import claim, device_class, held, pod, pool, snapshot
 
 TOKEN = "token-of-the-test"

@@ -1,0 +1,299 @@
+"""The compiler: it makes a closure of each node of a checked tree."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dragoman_cel.check.overloads import Overload
+from dragoman_cel.compile import comparisons, comprehensions, logic
+from dragoman_cel.compile.calls import call, or_else
+from dragoman_cel.compile.closure import Closure, Compiled, checked, constant, rewrapped
+from dragoman_cel.compile.functions import function_call
+from dragoman_cel.compile.literals import (
+    instantiation_failure,
+    list_literal,
+    map_literal,
+    type_called,
+    undefined_type,
+)
+from dragoman_cel.compile.loops import Loop
+from dragoman_cel.compile.patterns import PATTERN_FUNCTIONS, Patterns
+from dragoman_cel.compile.selections import Qualifier, Selection
+from dragoman_cel.compile.statictypes import StaticTypes
+from dragoman_cel.compile.variables import Variables, bind, bound_variable
+from dragoman_cel.cost import call_cost_of
+from dragoman_cel.errors import EvaluationError, OperationError
+from dragoman_cel.library import OVERLOADS
+from dragoman_cel.library.conversions import type_named
+from dragoman_cel.library.dispatch import plain_dispatcher
+from dragoman_cel.representation import KEYS, go_name
+from dragoman_cel.state import scratch
+from dragoman_cel.syntax.nodes import (
+    Call,
+    Comprehension,
+    Ident,
+    ListNode,
+    Literal,
+    MapNode,
+    Node,
+    Select,
+)
+from dragoman_cel.types import Kind, is_optional
+
+_CONVERSIONS = frozenset(
+    ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
+)
+
+
+def compile_tree(
+    tree: Node,
+    variables: Mapping[str, int],
+    functions: Mapping[str, Sequence[Overload]],
+    *,
+    guarded: bool = False,
+) -> Compiled:
+    """Compile a checked tree.
+
+    Args:
+        tree: Annotated by the checker, without errors.
+        variables: Slot of each variable, from FIRST_VARIABLE on.
+        functions: The overloads of the environment.
+        guarded: Whether data may be `Invalid`, so that every read of data checks the value.
+
+    Raises:
+        CompileError: `program instantiation failed: ..` when a constant cannot be converted.
+    """
+    compiler = _Compiler(variables, functions, guarded=guarded)
+    closure = compiler.closure(tree)
+    return Compiled(closure.run, closure.cost, compiler.variables.slots)
+
+
+class _Compiler:
+    def __init__(
+        self,
+        variables: Mapping[str, int],
+        functions: Mapping[str, Sequence[Overload]],
+        *,
+        guarded: bool,
+    ) -> None:
+        self.guarded = guarded
+        self.functions = functions
+        self.variables = Variables(variables)
+        self._plans: dict[int, Closure | Selection] = {}
+        self._patterns = Patterns()
+        self._types = StaticTypes()
+
+    def closure(self, node: Node) -> Closure:
+        """Compile a node as a value of its own."""
+        # A copy of `plan`: a call would take a third frame of the stack for each level of nesting.
+        plan = self._plans.get(id(node))
+        if plan is None:
+            plan = self._plans[id(node)] = _planner(node)(self, node)
+        return plan if isinstance(plan, Closure) else self.read(plan.closure())
+
+    def read(self, closure: Closure) -> Closure:
+        """Compile a read of data, which fails if the data is invalid."""
+        return checked(closure) if self.guarded else closure
+
+    def bare(self, node: Node) -> Closure:
+        """Compile a node as a branch or key, where a selection has no cost of its own."""
+        plan = self.plan(node)
+        return plan if isinstance(plan, Closure) else self.read(plan.closure(bare=True))
+
+    def selection(self, node: Node) -> Selection:
+        """Compile a node as the start of a selection."""
+        plan = self._plans.get(id(node))
+        if plan is None:
+            plan = self._plans[id(node)] = _planner(node)(self, node)
+        return plan if isinstance(plan, Selection) else Selection(plan, 0, 1)
+
+    def plan(self, node: Node) -> Closure | Selection:
+        """Compile a node once: the expansion of a macro can contain a node several times."""
+        found = self._plans.get(id(node))
+        if found is None:
+            found = self._plans[id(node)] = _planner(node)(self, node)
+        return found
+
+    def literal(self, node: Literal) -> Closure:
+        return constant(node.value)
+
+    def ident(self, node: Ident) -> Closure | Selection:
+        if node.constant is not None:
+            if node.name in ("duration", "timestamp"):
+                # cel-go's checker knows types of these names, its evaluator does not.
+                raise undefined_type(node.name)
+            return constant(type_named(node.constant.name))
+        if node.type.kind is Kind.TYPE:
+            return constant(type_called(node.name))
+        selection = self.variables.read(node.name)
+        if not is_optional(node.type):
+            return selection
+        return Selection(rewrapped(selection.base), 0, selection.lead)
+
+    def select(self, node: Select) -> Closure | Selection:
+        if node.constant is not None:
+            return constant(type_named(node.constant.name))
+        if node.variable:
+            return self.variables.read(node.variable.removeprefix("."))
+        return self.selection(node.operand).then(Qualifier(node.name), test=node.test)
+
+    def list_node(self, node: ListNode) -> Closure:
+        items = []
+        for item in node.items:
+            items.append(self.closure(item))  # noqa: PERF401 — a comprehension is one more frame
+        # The content of an optional may be what cel-go could not convert.
+        self.guarded |= bool(node.optional)
+        return list_literal(items, node.optional)
+
+    def map_node(self, node: MapNode) -> Closure:
+        entries = []
+        for entry in node.entries:
+            pair = self.closure(entry.key), self.closure(entry.value), entry.optional
+            entries.append(pair)
+            self.guarded |= entry.optional
+        return map_literal(entries)
+
+    # Calls ----------------------------------------------------------------------------------
+
+    def call(self, node: Call) -> Closure:
+        nodes = node.args if node.target is None else [node.target, *node.args]
+        args = []
+        for arg in nodes:
+            args.append(self.closure(arg))  # noqa: PERF401 — a comprehension is one more frame
+        made = self.function(node, nodes, args)
+        if node.function in _CONVERSIONS and len(args) == 1 and args[0].is_constant:
+            return self.fold_constant(made)
+        return made
+
+    def fold_constant(self, closure: Closure) -> Closure:
+        """Evaluate a constant conversion now, as cel-go does: it costs nothing at run time."""
+        try:
+            return constant(closure.run(scratch()))
+        except EvaluationError as error:
+            raise instantiation_failure(error) from None
+
+    def function(self, node: Call, nodes: Sequence[Node], args: Sequence[Closure]) -> Closure:
+        if node.function in PATTERN_FUNCTIONS and type(args[1].constant) is str:
+            try:
+                run = self._patterns.function(node.function, args[1].constant)
+            except EvaluationError as error:
+                raise instantiation_failure(error) from None
+            call_cost = call_cost_of(node.function, node.overloads)
+            return call(run, args, call_cost, stateful=True, sequence=True)
+        exact = all(map(self._types.exact, nodes))
+        return function_call(node, args, self.functions[node.function], exact=exact)
+
+    def equality(self, node: Call) -> Closure:
+        left, right = node.args
+        kinds = (self._types.of(left), self._types.of(right))
+        negated = node.function == "_!=_"
+        return comparisons.equals(self.closure(left), self.closure(right), kinds, negated=negated)
+
+    def ordering(self, node: Call) -> Closure:
+        left, right = node.args
+        kinds = (self._types.of(left), self._types.of(right))
+        made = comparisons.ordered(node.function, self.closure(left), self.closure(right), kinds)
+        if made is None and kinds[0].dynamic and len(node.overloads) > 1:
+            number = self.closure(right).constant
+            numeric = [one for one in self.functions[node.function] if one.name in OVERLOADS]
+            other = plain_dispatcher(node.function, numeric)
+            if type(number) is int and other is not None:
+                return comparisons.ordered_with(node.function, self.closure(left), number, other)
+        return self.call(node) if made is None else made
+
+    def containment(self, node: Call) -> Closure:
+        item, items = node.args
+        kinds = (self._types.of(item), self._types.of(items))
+        return comparisons.contained(self.closure(item), self.closure(items), kinds, node.overloads)
+
+    def logical(self, node: Call) -> Closure:
+        terms = []
+        for arg in node.args:
+            terms.append(self.closure(arg))  # noqa: PERF401 — a comprehension is one more frame
+        return logic.logical(terms, decisive=node.function == "_||_")
+
+    def conditional(self, node: Call) -> Selection:
+        test, then, other = node.args
+        made = logic.conditional(self.closure(test), self.bare(then), self.bare(other))
+        if is_optional(node.type):
+            made = rewrapped(made)
+        return Selection(made, 0, 0)
+
+    def index(self, node: Call) -> Selection:
+        operand, key = node.args
+        optional = node.function != "_[_]"
+        selection = self.selection(operand)
+        found = self.bare(key)
+        if found.is_constant:
+            if type(found.constant) not in KEYS:
+                name = go_name(found.constant)
+                raise instantiation_failure(OperationError(f"invalid qualifier type: {name}"))
+            return selection.then(Qualifier(found.constant, None, 0, optional))
+        return selection.then(Qualifier(None, found.run, found.cost, optional))
+
+    def opt_select(self, node: Call) -> Selection:
+        operand, name = node.args
+        assert isinstance(name, Literal)
+        return self.selection(operand).then(Qualifier(name.value, None, 0, optional=True))
+
+    def or_value(self, node: Call) -> Closure:
+        assert node.target is not None
+        optional, other = self.closure(node.target), self.closure(node.args[0])
+        return or_else(optional, other, unwrap=node.function == "orValue")
+
+    # Macros ---------------------------------------------------------------------------------
+
+    def comprehension(self, node: Comprehension) -> Closure:
+        if node.macro == "bind":
+            return self.bind(node)
+        items = self.closure(node.range)
+        self._types.enter(node)
+        slot = self.variables.enter_loop(node.var)
+        second = self.variables.enter_loop(node.var2) if node.var2 else 0
+        loop = Loop(items, slot, second)
+        parts = []
+        for part in node.body:
+            parts.append(self.closure(part) if part is not None else None)  # noqa: PERF401 — see above
+        self.variables.leave(node.var, node.var2)
+        return comprehensions.comprehension(node.macro, loop, parts)
+
+    def bind(self, node: Comprehension) -> Closure:
+        value = self.closure(node.init)
+        if node.init.type.kind is Kind.TYPE:
+            type_called(node.accumulator)
+        self._types.enter(node)
+        slot = self.variables.new_slot()
+        selection = Selection(bound_variable(slot, value), 0, 1)
+        self.variables.enter(node.accumulator, selection)
+        body = self.closure(node.result)
+        self.variables.leave(node.accumulator)
+        return bind(slot, body)
+
+
+def _planner(node: Node) -> Any:
+    if isinstance(node, Call):
+        return _SPECIAL.get(node.function, _Compiler.call)
+    return _PLANNERS[type(node)]
+
+
+_SPECIAL: dict[str, Any] = {
+    "_==_": _Compiler.equality,
+    "_!=_": _Compiler.equality,
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _Compiler.ordering),
+    "@in": _Compiler.containment,
+    "_&&_": _Compiler.logical,
+    "_||_": _Compiler.logical,
+    "_?_:_": _Compiler.conditional,
+    "_[_]": _Compiler.index,
+    "_[?_]": _Compiler.index,
+    "_?._": _Compiler.opt_select,
+    "or": _Compiler.or_value,
+    "orValue": _Compiler.or_value,
+}
+_PLANNERS: dict[type[Node], Any] = {
+    Literal: _Compiler.literal,
+    Ident: _Compiler.ident,
+    Select: _Compiler.select,
+    ListNode: _Compiler.list_node,
+    MapNode: _Compiler.map_node,
+    Comprehension: _Compiler.comprehension,
+}

@@ -1,0 +1,42 @@
+"""Implementations of the overloads, one module for each library.
+
+A module offers `OVERLOADS`, functions of the arguments by overload id, and `STATEFUL` for those
+that also take the evaluation's state first, because they compare or copy any number of values,
+or because long texts take longer than their CEL cost says (`paced`).
+"""
+
+from dragoman_cel.library import (
+    arithmetic,
+    authorizer,
+    cidr,
+    containers,
+    conversions,
+    formats,
+    ip,
+    lists,
+    optionals,
+    ordering,
+    quantity,
+    regexes,
+    semver,
+    sets,
+    strings,
+    timestamps,
+    url,
+)
+from dragoman_cel.state import Functions
+
+_LIBRARIES = (
+    arithmetic, authorizer, cidr, containers, conversions, formats, ip, lists, optionals, ordering,
+    quantity, regexes, semver, sets, strings, timestamps, url,
+)  # fmt: skip
+
+
+def _all(table: str) -> Functions:
+    """Join a table of all libraries; some libraries have only one of the two."""
+    tables = (getattr(library, table, {}) for library in _LIBRARIES)
+    return {name: function for functions in tables for name, function in functions.items()}
+
+
+OVERLOADS = _all("OVERLOADS")
+STATEFUL = _all("STATEFUL")

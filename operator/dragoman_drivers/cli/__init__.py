@@ -1,0 +1,1 @@
+"""The commands of authors of drivers: `conformance` and `pretend`."""

@@ -1,0 +1,156 @@
+"""Reports as JSON, JUnit, Markdown and as text. Pure."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from dragoman_drivers.conformance.checks import FAIL, NOT_RUN, PASS, CheckOutcome, ConformanceReport
+
+LOG = "the driver's log"
+"""How the step begins that quotes it."""
+
+
+def printable(text: str) -> str:
+    """Return a driver's text in one line without control characters."""
+    return "".join(one if one.isprintable() else " " for one in text)
+
+
+def as_tree(report: ConformanceReport) -> dict[str, Any]:
+    """Return a report as a JSON tree."""
+    return {
+        "kind": "DriverConformanceReport",
+        "driver": printable(report.driver),
+        "version": printable(report.version),
+        "verdict": report.verdict,
+        "facts": dict(report.facts),
+        "checks": [
+            {
+                "id": one.check.id,
+                "level": one.check.level,
+                "title": one.check.title,
+                "status": one.status,
+                "reason": printable(one.reason),
+                "seconds": round(one.seconds, 2),
+                **(
+                    {"steps": [printable(step) for step in one.steps]} if one.status == FAIL else {}
+                ),
+            }
+            for one in report.outcomes
+        ],
+    }
+
+
+def as_json(report: ConformanceReport) -> str:
+    """Return a report as JSON."""
+    return json.dumps(as_tree(report), indent=1, ensure_ascii=False) + "\n"
+
+
+def as_junit(report: ConformanceReport) -> str:
+    """Return a report as JUnit XML: a must that fails is a failure, others are skipped with why."""
+    cases = "\n".join(_case(one) for one in report.outcomes)
+    name = quoteattr(f"dragoman conformance of {printable(report.driver)}")
+    counts = f'tests="{len(report.outcomes)}" failures="{report.count(FAIL)}"'
+    skipped = f'skipped="{report.count(NOT_RUN)}"'
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f"<testsuite name={name} {counts} {skipped}>\n{cases}\n</testsuite>\n"
+    )
+
+
+def _case(one: CheckOutcome) -> str:
+    title = quoteattr(f"{one.check.id} {printable(one.check.title)}")
+    head = f'<testcase classname={quoteattr(one.check.group)} name={title} time="{one.seconds:.2f}"'
+    reason = quoteattr(printable(one.reason))
+    if one.status == FAIL:
+        steps = escape("\n".join(printable(step) for step in one.steps))
+        return f"{head}><failure message={reason}>{steps}</failure></testcase>"
+    if one.status == NOT_RUN:
+        return f"{head}><skipped message={reason}/></testcase>"
+    return f"{head}/>"
+
+
+def as_markdown(report: ConformanceReport) -> str:
+    """Return a report as Markdown."""
+    lines = [
+        f"# Conformance of {_cell(report.driver) or 'a driver'} {_cell(report.version)}".rstrip(),
+        "",
+        f"Verdict: **{report.verdict}**. {summary(report)}.",
+        "",
+        "| check | level | status | what |",
+        "|---|---|---|---|",
+    ]
+    for one in report.outcomes:
+        text = _cell(one.reason or one.check.title)
+        lines.append(f"| {one.check.id} | {one.check.level} | {one.status} | {text} |")
+    for one in report.failed:
+        lines += ["", f"## {one.check.id}: {_cell(one.check.title)}", "", _cell(one.reason), ""]
+        lines += [f"{at}. {_cell(step)}" for at, step in enumerate(one.steps, 1)]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Return text that neither ends a cell nor makes markup."""
+    found = printable(text)
+    for letter in "\\`*_{}[]<>#|":
+        found = found.replace(letter, f"\\{letter}")
+    return found
+
+
+def summary(report: ConformanceReport) -> str:
+    """Return the counts in one sentence."""
+    musts = f"{report.count(PASS, 'must')} musts pass, {report.count(FAIL, 'must')} fail, "
+    shoulds = f"{report.count(PASS, 'should')} shoulds pass, {report.count(FAIL, 'should')} fail"
+    return f"{musts}{report.count(NOT_RUN, 'must')} were not run; {shoulds}"
+
+
+def line(outcome: CheckOutcome) -> str:
+    """Return an outcome as a line of a table."""
+    reason = printable(outcome.reason)
+    text = reason if outcome.status != PASS else outcome.check.title
+    measured = f" ({reason})" if outcome.status == PASS and reason else ""
+    head = f"{outcome.check.id:<4}{outcome.check.level:<7}{outcome.status:<8}"
+    return f"{head}{outcome.seconds:6.1f}s  {shortened(text, 100)}{measured}"
+
+
+def shortened(text: str, size: int) -> str:
+    """Return a text in one line of at most so many characters."""
+    found = " ".join(printable(text).split())
+    return found if len(found) <= size else f"{found[: size - 1]}…"
+
+
+def verdict_file(report: ConformanceReport, images: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what is kept of a report for a driver and its version.
+
+    Reproductions are the kit's own steps and what the driver answered, shortened; its log is left
+    out. `kubectl dra doctor` reads it.
+
+    Args:
+        report: Of the run.
+        images: Of this version, as `name:tag` or `name@sha256:…`.
+    """
+    names = [one.partition("@") for one in images]
+    return {
+        "driver": printable(report.driver)[:63],
+        "version": printable(report.version)[:64],
+        "images": sorted({name.rpartition("/")[2] for name, at, _ in names if not at}),
+        "digests": sorted({digest for _, at, digest in names if at}),
+        "kit": str(report.facts.get("kit", "")),
+        "checks": str(report.facts.get("checks", "")),
+        "verdict": report.verdict,
+        "notRun": [one.check.id for one in report.outcomes if one.status == NOT_RUN],
+        "failed": [
+            {
+                "id": one.check.id,
+                "level": one.check.level,
+                "title": one.check.title,
+                "reproduction": [
+                    shortened(step, 200) for step in one.steps if not step.startswith(LOG)
+                ],
+            }
+            for one in report.failed
+        ],
+    }
+
+
+FORMATS: Mapping[str, Any] = {"json": as_json, "junit": as_junit, "markdown": as_markdown}

@@ -1,0 +1,204 @@
+"""Shapes of nodes as vendors publish them: `gpu.nvidia.com:8xH100` is eight GPUs. Pure."""
+
+import re
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman_base.words.spelling import closest
+
+Device = Mapping[str, Any]
+MARK = "dragoman.dev/pretend"
+"""The attribute that every pretended device has."""
+MAX_DEVICES = 10_000
+_SHAPE = re.compile(r"(?P<driver>[a-z0-9.-]+):(?P<count>\d+)x(?P<model>[\w.-]+)")
+_NAMESPACE = uuid.UUID("8d1c1c6e-6a5b-4a37-9a52-0a9b0d6a7a10")
+
+
+class ShapeError(ValueError):
+    """A shape that cannot be read; the message names what is expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeShape:
+    """The devices of one node.
+
+    Attributes:
+        driver: Whose devices these are in reality.
+        devices: Entries as ResourceSlices have them, in order.
+        counters: Entries of `sharedCounters`.
+    """
+
+    driver: str
+    devices: tuple[Device, ...]
+    counters: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """What one product looks like.
+
+    Attributes:
+        prefix: Of the devices' names.
+        attributes: Values by name.
+        capacity: Quantities by name.
+        partitions: In how many parts the device can be divided; 0 for none.
+    """
+
+    prefix: str
+    attributes: Mapping[str, Any]
+    capacity: Mapping[str, str]
+    partitions: int = 0
+
+
+def _nvidia(product: str, memory: str, architecture: str, partitions: int = 0) -> _Model:
+    attributes = {
+        "productName": f"NVIDIA {product}",
+        "architecture": architecture,
+        "brand": "Nvidia",
+        "type": "gpu",
+        "driverVersion": {"version": "580.65.6"},
+        "cudaComputeCapability": {"version": "9.0.0"},
+    }
+    return _Model("gpu", attributes, {"memory": memory}, partitions)
+
+
+_MODELS: Mapping[str, Mapping[str, _Model]] = {
+    "gpu.nvidia.com": {
+        "H100": _nvidia("H100 80GB HBM3", "81559Mi", "Hopper"),
+        "H100-MIG": _nvidia("H100 80GB HBM3", "81559Mi", "Hopper", partitions=7),
+        "A100": _nvidia("A100-SXM4-40GB", "40Gi", "Ampere"),
+        "L4": _nvidia("L4", "23034Mi", "Ada Lovelace"),
+        "B200": _nvidia("B200", "183359Mi", "Blackwell"),
+    },
+    "gpu.amd.com": {
+        "MI300X": _Model(
+            "gpu",
+            {
+                "type": "amdgpu",
+                "productName": "AMD_Instinct_MI300X_OAM",
+                "family": "AI",
+                "driverVersion": {"version": "6.10.5"},
+            },
+            {"memory": "196592Mi", "computeUnits": "304", "simdUnits": "1216"},
+        ),
+    },
+    "gpu.intel.com": {
+        "Max1550": _Model(
+            "gpu",
+            {"model": "Max 1550", "family": "Max", "driver": "i915", "sriov": True},
+            {"memory": "131072Mi", "millicores": "1000"},
+        ),
+    },
+    "gaudi.intel.com": {
+        "Gaudi3": _Model(
+            "accel", {"model": "Gaudi3", "healthy": True, "serial": "pretend"}, {"memory": "128Gi"}
+        ),
+    },
+    "tpu.google.com": {
+        "v5e": _Model(
+            "tpu", {"tpuGen": "v5e", "tpuType": "v5litepod"}, {"hbm": "16Gi", "cores": "1"}
+        ),
+    },
+    "dra.net": {
+        "mlx5": _Model(
+            "nic", {"type": "device", "rdma": True, "mtu": 9000, "state": "up"}, {"vfs": "8"}
+        ),
+    },
+    "npu.rebellions.ai": {
+        "ATOM": _Model("npu", {"productName": "RBLN-CA22", "type": "npu"}, {"memory": "64Gi"}),
+    },
+    "gpu.example.com": {
+        "LATEST": _Model(
+            "gpu",
+            {"model": "LATEST-GPU-MODEL", "driverVersion": {"version": "1.0.0"}},
+            {"memory": "80Gi"},
+        ),
+    },
+}
+"""Known models by driver; attributes are those of the drivers' own slices, of one value each."""
+
+
+def known() -> list[str]:
+    """Return every known shape, as `DRIVER:1xMODEL`."""
+    return [f"{driver}:1x{model}" for driver, models in _MODELS.items() for model in models]
+
+
+def parse(text: str) -> Callable[[str], NodeShape]:
+    """Return what makes the devices of a node, given its name, from `DRIVER:COUNTxMODEL`.
+
+    Raises:
+        ShapeError: Another form, an unknown driver or model, or too many devices.
+    """
+    found = _SHAPE.fullmatch(text)
+    if not found:
+        raise ShapeError(f"{text!r}: expected DRIVER:COUNTxMODEL, such as gpu.nvidia.com:8xH100")
+    driver, count = found["driver"], int(found["count"])
+    models = _MODELS.get(driver)
+    if models is None:
+        raise ShapeError(_unknown("driver", driver, _MODELS))
+    if found["model"] not in models:
+        raise ShapeError(_unknown(f"model of {driver}", found["model"], models))
+    if count > MAX_DEVICES:
+        raise ShapeError(f"{text!r}: a node has at most {MAX_DEVICES} devices")
+    model = models[found["model"]]
+    return lambda node: _shape(driver, model, count, node)
+
+
+def _unknown(what: str, name: str, names: Mapping[str, Any]) -> str:
+    near = closest(name, names)
+    hint = f"; did you mean {near}?" if near else ""
+    return f"unknown {what} {name!r}; known: {', '.join(names)}{hint}"
+
+
+def _shape(driver: str, model: _Model, count: int, node: str) -> NodeShape:
+    devices: list[Device] = []
+    counters: list[Mapping[str, Any]] = []
+    for index in range(count):
+        if not model.partitions:
+            devices.append(_device(model, f"{model.prefix}-{index}", index, node))
+            continue
+        name = f"{model.prefix}-{index}"
+        slices = str(model.partitions)
+        counters.append({"name": f"{name}-counters", "counters": {"slices": {"value": slices}}})
+        devices.append(_consuming(_device(model, name, index, node), name, slices))
+        for part in range(model.partitions):
+            small = {**_device(model, f"{name}-mig-{part}", index, node)}
+            small["attributes"] = {**small["attributes"], "type": {"string": "mig"}}
+            devices.append(_consuming(small, name, "1"))
+    return NodeShape(driver, tuple(devices), tuple(counters))
+
+
+def _device(model: _Model, name: str, index: int, node: str) -> dict[str, Any]:
+    identity = str(uuid.uuid5(_NAMESPACE, f"{node}/{name}"))
+    attributes = {key: attribute(value) for key, value in model.attributes.items()}
+    attributes |= {
+        "uuid": {"string": f"GPU-{identity}"},
+        "index": {"int": index},
+        "resource.kubernetes.io/pcieRoot": {"string": f"pci0000:{index // 2 % 256:02x}"},
+        MARK: {"bool": True},
+    }
+    capacity = {key: {"value": value} for key, value in model.capacity.items()}
+    return {"name": name, "attributes": attributes, "capacity": capacity}
+
+
+def _consuming(device: Device, physical: str, slices: str) -> Device:
+    consumed = {"counterSet": f"{physical}-counters", "counters": {"slices": {"value": slices}}}
+    return {**device, "consumesCounters": [consumed]}
+
+
+def attribute(value: Any) -> dict[str, Any]:
+    """Return an attribute's entry for a plain value; `{"version": …}` stays as it is."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    kind = "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "string"
+    return {kind: value}
+
+
+def marked(devices: Sequence[Device]) -> tuple[Device, ...]:
+    """Return devices with the attribute that says that they are pretended."""
+    return tuple(
+        {**one, "attributes": {**(one.get("attributes") or {}), MARK: {"bool": True}}}
+        for one in devices
+    )

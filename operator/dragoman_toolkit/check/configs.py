@@ -1,0 +1,109 @@
+"""Driver configs in `dragoman check`: the verdicts of the admission webhook, for files.
+
+Only what the input needs is loaded: schemas are read when the first config is met, and compiled
+for the drivers that it names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from dragoman_toolkit.check.settings import CATALOG, KIND
+from dragoman_toolkit.linting.findings.finding import ERROR, WARNING, Problem
+from dragoman_toolkit.linting.manifests.documents import steps_of
+from dragoman_toolkit.linting.manifests.manifestobjects import (
+    Object,
+    mapping,
+    reach,
+    sequence,
+    text,
+)
+
+if TYPE_CHECKING:
+    from dragoman_toolkit.check.schemas import NamedSchemas
+
+_FORMER = "catalogue"
+"""The former spelling, which is accepted as well."""
+RULE = "dra/driver-config"
+GROUP = "dragoman.dev"
+_PLACES = {
+    "ResourceClaim": ("spec", "devices", "config"),
+    "ResourceClaimTemplate": ("spec", "spec", "devices", "config"),
+    "DeviceClass": ("spec", "config"),
+}
+CLUSTER_TEMPLATE = "ClusterResourceClaimTemplate"
+
+
+class ConfigChecker:
+    """Judges driver configs with schemas; counts what it judged and what it skipped.
+
+    Args:
+        sources: Files and folders of schemas, `catalog` for those that are shipped.
+        variables: `SCHEMA:NAME=VALUE`.
+
+    Attributes:
+        configs: Configs that a schema judged.
+        skipped: Reasons with their number.
+    """
+
+    def __init__(self, sources: Iterable[str], variables: Iterable[str]) -> None:
+        self._sources = tuple(CATALOG if one == _FORMER else one for one in sources)
+        self._variables = tuple(variables)
+        self.configs = 0
+        self.skipped: Counter[str] = Counter()
+        if self._variables or self._sources != (CATALOG,):
+            # What the user names is looked at even where no config needs it.
+            self._schemas.require_own()
+
+    @cached_property
+    def _schemas(self) -> NamedSchemas:
+        from dragoman_toolkit.check.schemas import NamedSchemas  # noqa: PLC0415 — only with configs
+
+        return NamedSchemas(self._sources, self._variables)
+
+    def __call__(self, obj: Object) -> Iterator[Problem]:
+        """Yield what is wrong with the driver configs of an object, or with a schema."""
+        if obj.group == GROUP and obj.kind == KIND:
+            yield from map(_problem, self._schemas.of_schema(obj.tree))
+        elif (obj.in_group and obj.kind in _PLACES) or (
+            obj.group == GROUP and obj.kind == CLUSTER_TEMPLATE
+        ):
+            drivers = list(_drivers(obj))
+            if drivers:
+                yield from self._review(obj, drivers)
+
+    def _review(self, obj: Object, drivers: list[str]) -> Iterator[Problem]:
+        registry = self._schemas.registry(frozenset(drivers), frozenset(_kinds(obj)))
+        for driver in drivers:
+            if driver in registry.drivers:
+                self.configs += 1
+            else:
+                self.skipped[f"no schema for driver {driver}"] += 1
+        yield from map(_problem, self._schemas.of_configs(registry, obj.kind, obj.tree))
+
+
+def _problem(violation: Any) -> Problem:
+    error = violation.error
+    severity = ERROR if violation.denies else WARNING
+    return Problem(RULE, steps_of(error.path), str(error), severity=severity)
+
+
+def _drivers(obj: Object) -> Iterator[str]:
+    for entry in _entries(obj):
+        driver = text(reach(entry, ("opaque", "driver")))
+        if driver:
+            yield driver
+
+
+def _kinds(obj: Object) -> Iterator[tuple[str, str]]:
+    for entry in _entries(obj):
+        parameters = mapping(reach(entry, ("opaque", "parameters")))
+        yield text(parameters.get("apiVersion")), text(parameters.get("kind"))
+
+
+def _entries(obj: Object) -> list[Any]:
+    place = _PLACES.get(obj.kind, ("spec", "template", "spec", "devices", "config"))
+    return sequence(reach(obj.tree, place))

@@ -1,0 +1,128 @@
+"""`.dragoman.yaml`: what a project chooses for its checks."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dragoman_base.words.spelling import closest
+from dragoman_toolkit.linting.findings.finding import SEVERITIES, UnreadableFile
+from dragoman_toolkit.linting.manifests.documents import UnreadableError, read
+from dragoman_toolkit.linting.rules.table import RULES
+from dragoman_toolkit.manifests import read_text
+from dragoman_toolkit.unusable import UnusableInput
+
+NAME = ".dragoman.yaml"
+CATALOG = "catalog"
+"""The source of the schemas that are shipped."""
+KIND = "DriverConfigSchema"
+_LISTS = ("exclude", "schemas", "variables", "slices")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSettings:
+    """The content of a settings file; command-line options beat it.
+
+    Attributes:
+        kubernetes: Version to check for; empty for the newest known.
+        target: Version that the cluster is upgraded to; empty for none.
+        rules: Severity by rule.
+        exclude: Patterns of files to leave out.
+        schemas: Further sources of schemas.
+        variables: Variables of schemas.
+        slices: Files of ResourceSlices.
+        strict: Whether warnings and skipped objects fail the check.
+        complete: Whether the input holds everything that its objects name.
+    """
+
+    kubernetes: str = ""
+    target: str = ""
+    rules: dict[str, str] = field(default_factory=dict)
+    exclude: tuple[str, ...] = ()
+    schemas: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    slices: tuple[str, ...] = ()
+    strict: bool = False
+    complete: bool = False
+
+
+def find_settings(start: Path) -> Path | None:
+    """Find the settings file of a folder or of the nearest one above it, up to the repository."""
+    for folder in (start, *start.parents):
+        if (folder / NAME).is_file():
+            return folder / NAME
+        if (folder / ".git").exists():
+            return None
+    return None
+
+
+def load_settings(path: Path) -> CheckSettings:
+    """Read a settings file.
+
+    Raises:
+        UnusableInput: It cannot be read, or says something unknown; the words name file and field.
+    """
+    content = read_text(str(path))
+    if isinstance(content, UnreadableFile):
+        raise UnusableInput(str(content))
+    try:
+        documents = list(read(content[1]))
+    except UnreadableError as error:
+        raise UnusableInput(f"{path}:{error.line}:{error.column}: {error}") from None
+    tree = documents[0].tree if documents else {}
+    if len(documents) > 1 or not isinstance(tree, dict):
+        raise UnusableInput(f"{path}: must hold one mapping")
+    return _parsed(path, tree)
+
+
+def _parsed(path: Path, tree: dict[str, Any]) -> CheckSettings:
+    known = list(CheckSettings.__slots__)
+    for name in tree:
+        if name not in known:
+            guess = closest(name, known)
+            hint = f'; did you mean "{guess}"?' if guess else f"; known: {', '.join(known)}"
+            raise UnusableInput(f"{path}: unknown field {name}{hint}")
+    lists = {name: _strings(path, name, tree.get(name)) for name in _LISTS}
+    for name in ("strict", "complete"):
+        if not isinstance(tree.get(name, False), bool):
+            raise UnusableInput(f"{path}: {name} must be true or false")
+    rules = tree.get("rules") or {}
+    if not isinstance(rules, dict):
+        raise UnusableInput(f"{path}: rules must map rules to severities")
+    return CheckSettings(
+        kubernetes=str(tree.get("kubernetes") or ""),
+        target=str(tree.get("target") or ""),
+        # YAML reads a bare `off` as false.
+        rules=severities(
+            (f"{rule}={'off' if value is False else value}" for rule, value in rules.items()),
+            f"{path}: rules",
+        ),
+        strict=tree.get("strict", False),
+        complete=tree.get("complete", False),
+        **lists,
+    )
+
+
+def _strings(path: Path, name: str, value: Any) -> tuple[str, ...]:
+    values = [] if value is None else value
+    if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
+        raise UnusableInput(f"{path}: {name} must be a list of strings")
+    return tuple(values)
+
+
+def severities(settings: Any, where: str) -> dict[str, str]:
+    """Read `rule=severity` settings.
+
+    Raises:
+        UnusableInput: An unknown rule or severity.
+    """
+    found: dict[str, str] = {}
+    for setting in settings:
+        rule, _, severity = str(setting).partition("=")
+        if rule not in RULES:
+            guess = closest(rule, RULES)
+            hint = f'did you mean "{guess}"?' if guess else f"known: {', '.join(RULES)}"
+            raise UnusableInput(f"{where}: unknown rule {rule}; {hint}")
+        if severity not in SEVERITIES:
+            raise UnusableInput(f"{where}: {rule} must be one of {', '.join(SEVERITIES)}")
+        found[rule] = severity
+    return found

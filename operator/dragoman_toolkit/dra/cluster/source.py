@@ -1,0 +1,156 @@
+"""Where a command's objects come from: a cluster or a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from dragoman_base import versions
+from dragoman_toolkit.dra.output import ProgressLine, Unusable
+
+if TYPE_CHECKING:  # heavy, and not needed for --help
+    from dragoman.allocation.features import Profile
+    from dragoman.inventory.facts.world import World
+    from dragoman.inventory.snapshots.snapshot import Snapshot
+    from dragoman.kube.client import Client
+    from dragoman_toolkit.dra.cluster.connection import ServerConnection
+    from dragoman_toolkit.dra.cluster.selection import ObjectSelection
+
+Answer = TypeVar("Answer")
+DEFAULT_NAMESPACE = "default"
+NAMESPACED = ("pods", "resourceclaims", "resourceclaimtemplates")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The options about clusters and namespaces.
+
+    Attributes:
+        snapshot: File to read instead of a cluster.
+        kubeconfig: File; None for the usual places.
+        context: Of the kubeconfig; None for its current one.
+        cluster: Of the kubeconfig; None for the context's.
+        auth_info: User of the kubeconfig; None for the context's.
+        server: URL of the API server; None for the cluster's.
+        token: Bearer token; None for what the user has.
+        request_timeout: Seconds for one request; 0 for the client's own limits.
+        user: To impersonate; empty for none.
+        uid: Of that user; empty for none.
+        groups: To impersonate.
+        namespace_option: As given; empty where it was not.
+        all_namespaces: Whether names of all namespaces are meant.
+        profile_option: Version and gates of the scheduler, as given.
+        quiet: Whether no progress is shown, as where a table is redrawn in its place.
+    """
+
+    snapshot: Path | None = None
+    kubeconfig: Path | None = None
+    context: str | None = None
+    cluster: str | None = None
+    auth_info: str | None = None
+    server: str | None = None
+    token: str | None = field(default=None, repr=False)
+    request_timeout: float = 0.0
+    user: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    namespace_option: str = ""
+    all_namespaces: bool = False
+    profile_option: str = ""
+    quiet: bool = False
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of names without one: as kubectl finds it."""
+        if self.namespace_option:
+            return self.namespace_option
+        if self.snapshot:
+            return DEFAULT_NAMESPACE
+        return self._cluster.namespace() or DEFAULT_NAMESPACE
+
+    @property
+    def only_namespace(self) -> str:
+        """The namespace whose objects are listed; empty for all of them."""
+        if self.all_namespaces or (self.snapshot and not self.namespace_option):
+            return ""
+        return self.namespace
+
+    @property
+    def _cluster(self) -> ServerConnection:
+        from dragoman_toolkit.dra.cluster.connection import ServerConnection  # noqa: PLC0415 — heavy
+
+        return ServerConnection(self)
+
+    def read(self, plurals: Iterable[str]) -> Snapshot:
+        """Read objects; raise Unusable where neither cluster nor file gives any."""
+        if self.snapshot:
+            return _load(self.snapshot)
+        with ProgressLine(quiet=self.quiet) as progress:
+            return self._cluster.read(self.namespace, plurals, progress)
+
+    def call(self, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
+        """Call the API server; raise Unusable where it does not answer."""
+        return self._cluster.call(question)
+
+    def version(self) -> str:
+        """Return the version of the API server, or of the one that a snapshot was taken of."""
+        if self.snapshot:
+            return self.read(()).kubernetes
+        return self.call(_version)
+
+    def selected(self, plural: str, selection: ObjectSelection) -> frozenset[str]:
+        """Return the objects with labels and fields: names, or `namespace/name`.
+
+        Raises:
+            click.UsageError: There is no cluster to ask: snapshots have no labels.
+            Unusable: A selector is malformed, or the objects may not be listed.
+        """
+        if self.snapshot:
+            option = "-l" if selection.labels else "--field-selector"
+            raise click.UsageError(f"{option}: a snapshot has no labels; ask a cluster")
+        # Pods and claims of other namespaces may not be listed, and are not asked for.
+        namespace = self.only_namespace if plural in NAMESPACED else ""
+        return self._cluster.selected(plural, selection, namespace)
+
+    def profile(self, world: World) -> Profile:
+        """Return how the cluster's scheduler behaves; raise Unusable for an unknown version."""
+        from dragoman.inventory.facts.profiles import server_profile  # noqa: PLC0415 — heavy
+
+        version, gates = parse_profile(self.profile_option)
+        try:
+            return server_profile(world, version, gates)
+        except ValueError as error:
+            example = versions.name(versions.DEFAULT)
+            raise Unusable(f"{error}; --profile {example} chooses one") from error
+
+
+async def _version(client: Client) -> str:
+    return str((await client.get("/version")).get("gitVersion") or "")
+
+
+def parse_profile(text: str) -> tuple[str, dict[str, bool]]:
+    """Read `VERSION[,GATE=true|false]…`; raise Unusable for another form."""
+    version, *rest = text.split(",")
+    gates = {}
+    for part in rest:
+        name, equals, value = part.partition("=")
+        if not equals or value not in ("true", "false"):
+            raise Unusable(f"--profile: expected GATE=true or GATE=false, found {part!r}")
+        gates[name] = value == "true"
+    return version, gates
+
+
+def _load(path: Path) -> Snapshot:
+    from dragoman.inventory.snapshots.snapshot import SnapshotError, read  # noqa: PLC0415 — heavy
+
+    try:
+        with path.open("rb") as file:
+            return read(file)
+    except OSError as error:
+        raise Unusable(f"{path}: {error.strerror}") from None
+    except SnapshotError as error:
+        raise Unusable(f"{path}: {error}") from None

@@ -1,0 +1,148 @@
+"""What `kubectl dra explain` reads, and its reports."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dragoman.allocation import TimeBudget
+from dragoman.diagnosis.files import PlannedCluster, overlaid
+from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.inventory import take
+from dragoman.kube.client import Client
+from dragoman.kube.errors import ApiError
+from dragoman.model.metadata import Metadata
+from dragoman_base.words.spelling import closest
+from dragoman_toolkit.dra import notes
+from dragoman_toolkit.dra.cluster.ended import with_pod
+from dragoman_toolkit.dra.cluster.files import documents, require_valid
+from dragoman_toolkit.dra.diagnosis import object_reports, pods
+from dragoman_toolkit.dra.diagnosis.report import DiagnosisView
+from dragoman_toolkit.dra.output import ProgressLine, Report, Unusable
+
+if TYPE_CHECKING:
+    from dragoman.model.metadata import Metadata
+    from dragoman_toolkit.dra.cluster.source import Source
+
+
+_NEEDS = (
+    *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
+    *("deviceclasses", "devicetaintrules"),
+    # For the plan of preemption that an explanation names; few users may list them.
+    *("poddisruptionbudgets", "namespaces"),
+)
+
+
+def reports(  # noqa: PLR0913, PLR0917 — one parameter for each option
+    source: Source,
+    kind: str,
+    names: tuple[str, ...],
+    filenames: tuple[str, ...],
+    node: str,
+    timeout: float,
+    *,
+    devices: bool,
+) -> list[Report]:
+    """Explain objects of the cluster, or those of manifests.
+
+    Args:
+        source: The cluster, or a snapshot.
+        kind: Of the names.
+        names: `name` or `namespace/name` each.
+        filenames: Manifests, in place of names.
+        node: The only node that is looked at; empty for all.
+        timeout: Seconds of CPU time.
+        devices: Whether each device has a line.
+
+    Raises:
+        Unusable: The objects cannot be read, or nothing has these names.
+    """
+    files = list(documents(filenames)) if filenames else []
+    trees = (document.tree for _, document in files)
+    snapshot = source.read(_NEEDS)
+    for name in names if kind == "pod" else ():
+        snapshot = with_pod(source, snapshot, name)
+    if files:
+        require_valid(files, snapshot.kubernetes)
+    planned = overlaid(snapshot, trees, source.namespace)
+    world = parse(planned.snapshot)
+    inventory = take(world, source.profile(world))
+    if node and node not in world.nodes and "nodes" in world.listed:
+        near = closest(node, world.nodes.keys())
+        raise Unusable(f"node {node} not found{f'; did you mean {near}?' if near else ''}")
+    with ProgressLine() as progress, TimeBudget(timeout, clock=time.thread_time):
+        unsure = tuple(notes.unknown_labels(source, planned))
+        view = DiagnosisView(inventory, node, devices=devices, notes=unsure, progress=progress)
+        if filenames:
+            return _of_files(view, planned)
+        return [_of_object(source, view, kind, name) for name in names]
+
+
+def _of_object(source: Source, view: DiagnosisView, kind: str, name: str) -> Report:
+    if kind in {"class", "node", "device"}:
+        answers = {
+            "class": object_reports.device_class,
+            "node": object_reports.node,
+            "device": object_reports.device,
+        }
+        return answers[kind](view.inventory, name)
+    key = name if "/" in name else f"{_namespace(source, view, kind, name)}/{name}"
+    if kind == "pod":
+        # Snapshots have no pods that had ended.
+        absent = ", or it had ended" if source.snapshot else ""
+        return pods.pod(view, key, kubelet=lambda pod: _kubelet(source, pod), absent=absent)
+    return pods.claim(view, key) if kind == "claim" else pods.template(view, key)
+
+
+def _namespace(source: Source, view: DiagnosisView, kind: str, name: str) -> str:
+    """Return the namespace of a name: with -A, the only one that has it."""
+    if not source.all_namespaces:
+        return source.namespace
+    world = view.inventory.world
+    known = {"pod": world.pods, "claim": world.claims, "template": world.templates}[kind]
+    found = sorted(one.partition("/")[0] for one in known if one.partition("/")[2] == name)
+    if len(found) > 1:
+        raise Unusable(f"{kind} {name} is in namespaces {', '.join(found)}: choose one with -n")
+    return found[0] if found else source.namespace
+
+
+def _of_files(view: DiagnosisView, planned: PlannedCluster) -> list[Report]:
+    if planned.pods:
+        return [pods.pod(view, key, planned=True) for key in planned.pods]
+    alone = [pods.claim(view, key) for key in planned.claims]
+    alone += [pods.template(view, key) for key in planned.templates]
+    if not alone:
+        raise Unusable("the files have no pod, workload, ResourceClaim or ResourceClaimTemplate")
+    return alone
+
+
+def _kubelet(source: Source, pod: Metadata) -> str:
+    """Return the kubelet's last warning about a pod; empty without one, or for a snapshot."""
+    return "" if source.snapshot else source.call(lambda client: last_warning(client, pod))
+
+
+KUBELET = "kubelet"
+_TIMES = ("lastTimestamp", "eventTime")
+
+
+async def last_warning(client: Client, pod: Metadata) -> str:
+    """Return the kubelet's last warning about a pod; empty without one, or without rights.
+
+    Args:
+        client: The connection.
+        pod: Identity of the pod.
+    """
+    path = f"/api/v1/namespaces/{pod.namespace}/events"
+    # The scheduler warns about the same pod, and so does dragoman itself.
+    selector = f"involvedObject.uid={pod.uid},type=Warning,source={KUBELET}"
+    try:
+        found = await client.get(path, fieldSelector=selector, limit="500")
+    except ApiError:
+        return ""
+    latest: Mapping[str, Any] = max(found.get("items") or (), key=_time, default={})
+    return str(latest.get("message") or "")
+
+
+def _time(event: Mapping[str, Any]) -> str:
+    return max(str(event.get(name) or "") for name in _TIMES)

@@ -1,0 +1,238 @@
+"""What `explain` says about pods, claims and templates."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from dragoman.allocation import Allocated, Cluster, DeviceID
+from dragoman.diagnosis import subject as subjects
+from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
+from dragoman.diagnosis.subject import Subject
+from dragoman.diagnosis.suggestions.suggest import suggest
+from dragoman.diagnosis.wording import words
+from dragoman.inventory.ages import UNKNOWN
+from dragoman.inventory.facts.world import PodFact
+from dragoman.inventory.usage.waiting import extended_resources
+from dragoman.model.claim import Claim
+from dragoman.model.metadata import Metadata
+from dragoman.model.pod import TERMINAL_PHASES
+from dragoman_toolkit.dra.diagnosis import text
+from dragoman_toolkit.dra.diagnosis.report import DiagnosisView, report
+from dragoman_toolkit.dra.inventory import who_table
+from dragoman_toolkit.dra.missing import elsewhere, missing
+from dragoman_toolkit.dra.output import Cell, Exit, Report, Table, Unusable
+from dragoman_toolkit.dra.preemption.reading import explained_plan, sentence
+
+Kubelet = Callable[[Metadata], str]
+USERS = 10
+"""Pods that wait for an allocated claim and are looked at."""
+
+
+def pod(
+    view: DiagnosisView,
+    key: str,
+    *,
+    planned: bool = False,
+    kubelet: Kubelet = lambda _: "",
+    absent: str = "",
+) -> Report:
+    """Explain a pod; raise Unusable where there is none.
+
+    Args:
+        view: What the command looks at.
+        key: `namespace/name`.
+        planned: Whether the pod is not applied yet.
+        kubelet: Returns the kubelet's last warning about a pod.
+        absent: What else may be the case where there is none.
+    """
+    world = view.inventory.world
+    found = world.pods.get(key)
+    if found is None:
+        raise _not_found(view, "pod", key, absent)
+    if found.pod.phase in TERMINAL_PHASES:
+        ended = f"Pod {key} has ended ({found.pod.phase}): it needs no devices any more."
+        return report(view, Explanation(Subject(found), Answer.FITS), (ended,))
+    subject = subjects.of_pod(world, found, planned=planned)
+    silent = not subject.wanted and not subject.allocated and not subject.obstacles
+    if silent and found.pod.entries and "resourceclaims" not in world.listed:
+        unread = f"Pod {key}: its claims are unknown, because you cannot list resourceclaims."
+        return report(view, Explanation(subject, Answer.UNKNOWN), (unread,))
+    if silent and not extended_resources(found.document):
+        return report(view, Explanation(subject, Answer.FITS), (f"Pod {key} uses no claims.",))
+    if found.pod.node_name and not subject.stopped:
+        return allocated(view, subject, kubelet)
+    return _searched(view, subject, f"Pod {key}", planned=planned)
+
+
+def claim(view: DiagnosisView, key: str) -> Report:
+    """Explain a claim; raise Unusable where there is none."""
+    found = view.inventory.world.claims.get(key)
+    if found is None:
+        raise _not_found(view, "resourceclaim", key)
+    subject = subjects.of_claim(view.inventory.world, found)
+    if found.held is None:
+        return _searched(view, subject, f"Claim {key}", planned=False)
+    who = who_table.answer(view.inventory, f"claim/{key}", "", wide=False)
+    explanation = Explanation(subject, Answer.ALLOCATED)
+    where = found.held.node_selector
+    said = [f"Claim {key} is allocated{'' if where else ', for every node'}."]
+    said += (
+        f"The scheduler deallocates it: no other pod has reserved it, and pod {one} cannot use "
+        "its devices."
+        for one in islice(_losing(view, found), 1)
+    )
+    return report(view, explanation, (*said, "", *who.blocks))
+
+
+def _losing(view: DiagnosisView, claim: Claim) -> Iterator[str]:
+    """Yield pods that wait with an allocated claim, and for which the scheduler deallocates it."""
+    namespace, name = claim.namespace, claim.name
+    users = (
+        one
+        for one in view.inventory.world.pods.values()
+        if one.pod.metadata.namespace == namespace
+        and not (one.pod.node_name or one.pod.done)
+        and any(one.pod.published_name(entry) == name for entry in one.pod.entries)
+    )
+    for one in islice(users, USERS):
+        subject = subjects.of_pod(view.inventory.world, one)
+        if name in view.explain(subject).deallocated:
+            yield one.key
+
+
+def template(view: DiagnosisView, key: str) -> Report:
+    """Explain a template; raise Unusable where there is none."""
+    found = view.inventory.world.templates.get(key)
+    if found is None:
+        raise _not_found(view, "resourceclaimtemplate", key)
+    subject = subjects.of_claim(view.inventory.world, found, template=found.name)
+    return _searched(view, subject, f"A claim from template {key}", planned=True)
+
+
+def _not_found(view: DiagnosisView, kind: str, key: str, more: str = "") -> Unusable:
+    world = view.inventory.world
+    plural = f"{kind}s"
+    for one in world.malformed:
+        if (one.plural, one.name) == (plural, key):
+            return Unusable(f"{kind} {key} is malformed: {one.problem}")
+    known = {"pod": world.pods, "resourceclaim": world.claims}.get(kind, world.templates)
+    name = key.partition("/")[2]
+    words = {"pod": "pod", "resourceclaim": "claim"}.get(kind, "template")
+    hint = elsewhere(key, known, f"kubectl dra explain {words} {name}")
+    return missing(world, f"{kind} {key} not found{more}{hint}", plural)
+
+
+def _searched(view: DiagnosisView, subject: Subject, title: str, *, planned: bool) -> Report:
+    explanation = view.explain(subject)
+    suggestions = suggest(view.inventory, explanation, view.cluster)
+    blocks: list[Table | str | Cell] = [
+        text.headline(view.inventory, explanation, title, planned=planned)
+    ]
+    blocks += [one.text for one in subject.obstacles]
+    blocks += text.deallocating(explanation)
+    if explanation.fatals:
+        blocks += [*text.fatal(view.inventory, explanation)]
+    blocks += text.awaited(explanation)
+    for wanted in explanation.subject.wanted:
+        blocks += ["", *text.claim_lines(wanted)]
+    if view.devices:
+        blocks += ["", _device_table(view.cluster, explanation)]
+    else:
+        table = text.groups(view.inventory, explanation)
+        if table.rows:
+            blocks += ["", table]
+    advice = list(text.advice(explanation, suggestions))
+    if advice:
+        blocks += ["", *advice]
+    waits = explanation.answer is Answer.DOES_NOT_FIT and not planned and not view.node
+    preemption = explained_plan(view.inventory.world, subject, view.cluster) if waits else None
+    if preemption:
+        blocks += ["", sentence(preemption)]
+    message = text.message(view.inventory, subject.pod)
+    if message:
+        blocks += ["", message]
+    return report(view, explanation, tuple(blocks), suggestions=suggestions)
+
+
+def allocated(view: DiagnosisView, subject: Subject, kubelet: Kubelet) -> Report:
+    """Say which devices a pod has, and what the kubelet waits for.
+
+    Args:
+        view: What the command looks at.
+        subject: The pod.
+        kubelet: Returns the kubelet's last warning about a pod.
+    """
+    found = subject.pod
+    blocks: list[Table | str | Cell] = [
+        f"Pod {found.key} has its devices on node {found.pod.node_name}."
+    ]
+    who = who_table.of_pod(view.inventory, found, _claims(subject))
+    blocks += ["", *who.blocks] if who else []
+    blocks += [one.text for one in subject.obstacles]
+    waits = _waits(found)
+    status = Exit.CLEAR
+    if waits:
+        blocks += ["", f"Its claims are fine; the kubelet has not started it: {waits}."]
+        message = kubelet(found.pod.metadata)
+        if message:
+            blocks.append(f"Last warning of the kubelet: {message}")
+            status = Exit.OBSTACLE
+    return report(view, Explanation(subject, Answer.ALLOCATED), tuple(blocks), status)
+
+
+def _claims(subject: Subject) -> set[str]:
+    """Return the claims of a pod, with the one for its extended resources."""
+    pod = subject.pod.pod
+    keys = {one.key for one in subject.allocated}
+    return keys | {f"{pod.metadata.namespace}/{pod.extended_claim}"} if pod.extended_claim else keys
+
+
+def _waits(found: PodFact) -> str:
+    """Return why containers wait, as ContainerCreating; empty where none does."""
+    status = found.document.get("status")
+    statuses = status.get("containerStatuses") if isinstance(status, dict) else None
+    reasons = [
+        str(((one.get("state") or {}).get("waiting") or {}).get("reason") or "")
+        for one in statuses or ()
+    ]
+    return ", ".join(sorted(set(filter(None, reasons))))
+
+
+TAKEN = "the scheduler takes it"
+FREE = "nothing keeps the request away"
+_FILTERED = "NodeFiltered"
+
+
+def _device_table(cluster: Cluster, explanation: Explanation) -> Table:
+    """Return what stands in the way of each device.
+
+    Args:
+        cluster: That of the explanation.
+        explanation: The answer.
+    """
+    rows = (row for node in explanation.nodes for row in _rows(cluster, node))
+    return Table(("NODE", "REQUEST", "DEVICE", "CODE", "WHY"), tuple(rows))
+
+
+def _rows(cluster: Cluster, node: NodeAnswer) -> Iterator[tuple[str, ...]]:
+    if node.filtered:
+        yield node.node, UNKNOWN, UNKNOWN, _FILTERED, ", ".join(node.filtered)
+    for reason in node.others:
+        what = reason.device or reason.pool or UNKNOWN
+        yield node.node, reason.request or UNKNOWN, str(what), str(reason.code), words(reason)
+    if isinstance(node.outcome, Allocated) and not node.filtered:
+        for made in node.outcome.new:
+            for one in made.devices:
+                device = DeviceID(one.driver, one.pool, one.device)
+                yield node.node, one.request, str(device), UNKNOWN, TAKEN
+    for request in node.requests:
+        kept_away = {reason.device: reason for reason in request.reasons}
+        for device in _devices(cluster, node.node):
+            found = kept_away.get(device)
+            code, why = (UNKNOWN, FREE) if found is None else (str(found.code), words(found))
+            yield node.node, request.name, str(device), code, why
+
+
+def _devices(cluster: Cluster, node: str) -> Iterator[DeviceID]:
+    """Yield the devices of a node in the order of the allocator."""
+    for pool in cluster.node_pools(node).pools:
+        yield from pool.ids

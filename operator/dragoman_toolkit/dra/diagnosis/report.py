@@ -1,0 +1,158 @@
+"""Explanations as reports: for people in blocks, for programs as a document."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dragoman.allocation import Allocated, BudgetExceeded, Claim, Cluster
+from dragoman.diagnosis import groups as grouping
+from dragoman.diagnosis.answers import Answer, Explanation, scheduler_message
+from dragoman.diagnosis.explain import cluster_of, exact_requests, explain
+from dragoman.diagnosis.subject import Subject, Wanted
+from dragoman.diagnosis.suggestions.secondsearch import Suggestion
+from dragoman.inventory.inventory import Inventory
+from dragoman_toolkit.dra import notes
+from dragoman_toolkit.dra.diagnosis.text import reasons_of, request_text
+from dragoman_toolkit.dra.output import Cell, Exit, Report, Table
+
+_STATUS = {
+    Answer.FITS: Exit.CLEAR,
+    Answer.ALLOCATED: Exit.CLEAR,
+    Answer.DOES_NOT_FIT: Exit.OBSTACLE,
+    Answer.STOPPED: Exit.OBSTACLE,
+    Answer.UNKNOWN: Exit.UNKNOWN,
+}
+
+
+@dataclass(slots=True)
+class DiagnosisView:
+    """What one command looks at, for all its subjects.
+
+    Attributes:
+        inventory: What is known.
+        node: The only node that is looked at; empty for all.
+        devices: Whether each device has its line.
+        notes: What else could not be seen, so that no answer is certain.
+        progress: Called with a thing and how many of it were looked at.
+    """
+
+    inventory: Inventory
+    node: str = ""
+    devices: bool = False
+    notes: tuple[str, ...] = ()
+    progress: Callable[[str, int], None] = lambda thing, count: None  # noqa: ARG005 — nothing
+    _cluster: Cluster | None = field(default=None)
+
+    @property
+    def cluster(self) -> Cluster:
+        """What the allocator decides on."""
+        if self._cluster is None:
+            self._cluster = cluster_of(self.inventory)
+        return self._cluster
+
+    def explain(self, subject: Subject) -> Explanation:
+        """Explain a subject."""
+        return explain(
+            self.inventory, subject, cluster=self.cluster, only=self.node, progress=self.progress
+        )
+
+
+def report(
+    view: DiagnosisView,
+    explanation: Explanation,
+    blocks: tuple[Table | str | Cell, ...],
+    status: Exit | None = None,
+    suggestions: tuple[Suggestion, ...] = (),
+) -> Report:
+    """Return an explanation with its exit status.
+
+    Args:
+        view: What the command looks at.
+        explanation: The answer.
+        blocks: The answer for people.
+        status: Exit status; by default that of the answer.
+        suggestions: Changes that let the pod run.
+    """
+    world = view.inventory.world
+    found = _STATUS[explanation.answer] if status is None else status
+    # A pod that seems to fit may find its devices taken by claims that could not be read.
+    if view.notes or (found is Exit.CLEAR and world.unseen):
+        found = Exit.UNKNOWN
+    return Report(
+        "Explanation",
+        {**notes.header(world), **document(view, explanation, suggestions)},
+        blocks,
+        found,
+        (*view.notes, *notes.common(world)),
+    )
+
+
+def document(
+    view: DiagnosisView, explanation: Explanation, suggestions: tuple[Suggestion, ...]
+) -> dict[str, Any]:
+    """Return an explanation for programs."""
+    subject = explanation.subject
+    metadata = subject.pod.pod.metadata
+    searched = explanation.nodes and not (
+        explanation.fatals or subject.stopped or explanation.expensive
+    )
+    fitting = set(explanation.fitting)
+    return {
+        "namespace": metadata.namespace,
+        "name": metadata.name,
+        "answer": str(explanation.answer),
+        "profile": view.inventory.profile.kubernetes,
+        "tooExpensive": explanation.expensive,
+        "deallocated": list(explanation.deallocated),
+        "fits": list(explanation.fitting),
+        "errors": list(explanation.fatals),
+        "obstacles": [
+            {"code": str(one.code), "message": one.message, "remedy": one.remedy}
+            for one in subject.obstacles
+        ],
+        "claims": [_claim_document(one) for one in subject.wanted],
+        "groups": [
+            {"nodes": list(one.nodes), "codes": list(one.codes), "why": one.why}
+            for one in grouping.groups(view.inventory, explanation.nodes)
+        ],
+        "nodes": [
+            {
+                "name": one.node,
+                "fits": one.node in fitting,
+                "filtered": list(one.filtered),
+                "short": one.short,
+                "searchTooLarge": isinstance(one.outcome, BudgetExceeded),
+                "devices": _allocations(one.outcome) if one.node in fitting else [],
+                "reasons": [
+                    reason.document() for reason in (*one.others, *reasons_of(one.requests))
+                ]
+                if view.devices
+                else [],
+            }
+            for one in explanation.nodes
+        ],
+        "suggestions": [
+            {"kind": str(one.kind), "node": one.node, "text": one.text, **one.details}
+            for one in suggestions
+        ],
+        "schedulerMessage": scheduler_message(explanation) if searched else None,
+    }
+
+
+def _allocations(outcome: object) -> list[dict[str, Any]]:
+    if not isinstance(outcome, Allocated):
+        return []
+    return [one.document() for made in outcome.new for one in made.devices]
+
+
+def _claim_document(wanted: Wanted) -> dict[str, Any]:
+    claim: Claim = wanted.claim
+    return {
+        "name": claim.name,
+        "entry": wanted.entry,
+        "template": wanted.template or None,
+        "requests": [
+            {"name": name, "asksFor": request_text(request), "alternative": alternative}
+            for name, request, alternative in exact_requests(claim)
+        ],
+    }

@@ -1,0 +1,112 @@
+"""`kubectl dra simulate`: where pods would fit if the cluster were different."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from dragoman_toolkit.dra.cluster import completion
+from dragoman_toolkit.dra.cluster.options import answering, filename_option
+from dragoman_toolkit.dra.output import Exit, show
+
+if TYPE_CHECKING:
+    from dragoman_toolkit.dra.cluster.source import Source
+    from dragoman_toolkit.dra.formats import Output
+
+
+_EXAMPLES = """\
+\b
+Examples:
+  kubectl dra simulate -f job.yaml --replicas 12
+  kubectl dra simulate -f job.yaml --replicas 12 --add-node like=node-1,count=2
+  kubectl dra simulate -f job.yaml --add-node new-node.yaml   # a Node and its ResourceSlices
+  kubectl dra simulate -f job.yaml --without-pod web/render
+  kubectl dra simulate -f job.yaml --without-node node-4 --fill
+  kubectl dra simulate -f job.yaml --taint gpu.nvidia.com/node-4=broken:NoSchedule
+  kubectl dra simulate -f job.yaml --class new-class.yaml --snapshot cluster.jsonl
+
+\b
+Exit status:
+  0  all pods fit
+  1  some do not
+  2  cannot tell: bad input, missing permissions
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@filename_option(
+    "Manifests with one pod or workload, and with claims, templates, nodes or slices.",
+    required=True,
+)
+@click.option(
+    "--replicas",
+    type=click.IntRange(1, 10_000),
+    default=None,
+    metavar="N",
+    help="How many pods; by default what the workload says, else 1.",
+)
+@click.option("--fill", is_flag=True, help="Place pods until the first one fits nowhere.")
+@click.option(
+    "--add-node",
+    "added",
+    multiple=True,
+    metavar="like=NODE[,count=N]|FILE",
+    help="Add virtual nodes: with the labels, resources and devices of a node, or those of a file.",
+)
+@click.option(
+    "--without-node",
+    multiple=True,
+    metavar="NODE",
+    shell_complete=completion.nodes,
+    help="Take a node away; its pods are not placed elsewhere.",
+)
+@click.option(
+    "--without-pod",
+    multiple=True,
+    metavar="[NAMESPACE/]POD",
+    shell_complete=completion.pods,
+    help="End a pod; claims that only it uses come free.",
+)
+@click.option(
+    "--taint",
+    "taints",
+    multiple=True,
+    metavar="DRIVER[/POOL[/DEVICE]]=KEY[=VALUE]:EFFECT",
+    help="Taint devices.",
+)
+@click.option(
+    "--class",
+    "classes",
+    multiple=True,
+    metavar="FILE",
+    shell_complete=completion.files,
+    help="Add or replace DeviceClasses.",
+)
+@answering
+def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
+    source: Source,
+    filenames: tuple[str, ...],
+    replicas: int | None,
+    fill: bool,  # noqa: FBT001 — click passes by name
+    added: tuple[str, ...],
+    without_node: tuple[str, ...],
+    without_pod: tuple[str, ...],
+    taints: tuple[str, ...],
+    classes: tuple[str, ...],
+    timeout: float,
+    output: Output,
+) -> None:
+    """Say where pods of a manifest fit, now and with changes; nothing is created.
+
+    Devices, cpu, memory, pods, node selectors, node affinity and node taints are looked at. The
+    answer says where pods fit, not which node the scheduler's scores prefer.
+    """
+    from dragoman_toolkit.dra.diagnosis import simulate_report, simulation  # noqa: PLC0415 — heavy, not for --help
+
+    different = simulation.SimulationOptions(added, without_node, without_pod, taints, classes)
+    answer = simulation.answer(source, filenames, different, replicas, timeout, fill=fill)
+    report = simulate_report.report(answer)
+    show(report, output)
+    sys.exit(Exit(report.status))

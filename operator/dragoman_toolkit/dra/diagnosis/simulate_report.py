@@ -1,0 +1,133 @@
+"""Table and document of `simulate`."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from dragoman.diagnosis import groups, wording
+from dragoman.diagnosis.answers import Explanation
+from dragoman.diagnosis.filters import LEFT_OUT
+from dragoman.diagnosis.subject import of_pod
+from dragoman.diagnosis.virtualnodes import manifests
+from dragoman.inventory.facts.world import PodFact
+from dragoman.inventory.inventory import Inventory
+from dragoman.inventory.usage.summary import count_free
+from dragoman.inventory.usage.waiting import classes_of
+from dragoman_toolkit.dra import notes
+from dragoman_toolkit.dra.diagnosis.simulation import Simulation
+from dragoman_toolkit.dra.output import Exit, Report, Table
+
+
+def report(simulation: Simulation) -> Report:
+    """Return what `simulate` prints; UNKNOWN where labels are missing."""
+    world, then = simulation.world, simulation.then
+    status = notes.status(world) if then.placed and not then.refused else Exit.OBSTACLE
+    said = (*simulation.unsure, f"not considered: {', '.join(LEFT_OUT)}", *notes.common(world))
+    document = _document(simulation)
+    table = _table(document["nodes"])
+    return Report(
+        "Simulation",
+        document,
+        (*([table] if table.rows else []), *_sentences(simulation)),
+        Exit.UNKNOWN if simulation.unsure else status,
+        said,
+    )
+
+
+def _sentences(simulation: Simulation) -> Iterator[Table | str]:
+    """Yield what is said below the table of nodes."""
+    inventory, then = simulation.inventory, simulation.then
+    if then.refused:
+        yield f"not placed: {len(then.refused)}{_short(then.why)}."
+    if simulation.fill:
+        yield (
+            f"{then.placed} more pods fit. Before them {_free(inventory, simulation.pod)} devices "
+            "are free; the largest claim of this kind that fits on one node has "
+            f"{simulation.largest}."
+        )
+    if simulation.more_nodes:
+        like, many = simulation.more_nodes
+        nodes = "One more node" if many == 1 else f"{many} more nodes"
+        yield f"{nodes} like {like} would do."
+    if then.why is not None:
+        yield from ["The next one fits nowhere."] if simulation.fill else []
+        yield from _reasons(inventory, then.why)
+
+
+def _document(simulation: Simulation) -> dict[str, Any]:
+    then, now, more = simulation.then, simulation.now, simulation.more_nodes
+    return {
+        **notes.header(simulation.world),
+        "replicas": then.placed + len(then.refused),
+        "placed": then.placed,
+        "placedNow": None if now is None else now.placed,
+        "nodes": _nodes(simulation),
+        "notPlaced": list(then.refused),
+        "moreNodes": {"like": more[0], "count": more[1]} if more else None,
+        "virtual": manifests(simulation.virtual),
+        "notLookedAt": list(LEFT_OUT),
+    }
+
+
+def _reasons(inventory: Inventory, why: Explanation) -> Iterator[Table | str]:
+    """Yield why the first pod that was not placed fits nowhere."""
+    yield from why.fatals
+    yield from (one.text for one in why.subject.obstacles)
+    lines = groups.groups(inventory, why.nodes)
+    if lines:
+        yield ""
+        rows = tuple((wording.shortened(one.nodes), one.why) for one in lines)
+        yield Table(("NODES", "WHY"), rows)
+
+
+def _table(nodes: Iterable[Mapping[str, Any]]) -> Table:
+    rows = tuple(
+        (
+            f"{one['name']} (virtual)" if one["virtual"] else one["name"],
+            "-" if one["now"] is None else str(one["now"]),
+            str(one["then"]),
+            _pods([pod["name"] for pod in one["pods"]]),
+        )
+        for one in nodes
+    )
+    return Table(("NODE", "NOW", "THEN", "PODS"), rows)
+
+
+def _pods(names: list[str]) -> str:
+    if len(names) <= 2:
+        return ", ".join(names)
+    return f"{names[0]} … {names[-1]}"
+
+
+def _nodes(simulation: Simulation) -> list[dict[str, Any]]:
+    then, now = simulation.then, simulation.now
+    virtual = {one.node.node.name for one in simulation.virtual}
+    return [
+        {
+            "name": name,
+            "virtual": name in virtual,
+            "now": None if now is None or name in virtual else len(now.nodes.get(name, ())),
+            "then": len(then.nodes.get(name, ())),
+            "pods": [
+                {"name": pod, "devices": then.devices.get(pod, [])}
+                for pod in then.nodes.get(name, ())
+            ],
+        }
+        for name in sorted({*then.nodes, *(now.nodes if now else ())})
+    ]
+
+
+def _short(why: Explanation | None) -> str:
+    near = [one for one in why.nodes if one.short and not one.filtered] if why else []
+    if not near:
+        return ""
+    nearest = min(near, key=lambda one: (one.short, one.node))
+    many = "one device" if nearest.short == 1 else f"{nearest.short} devices"
+    return f", {many} short on {nearest.node}"
+
+
+def _free(inventory: Inventory, pod: PodFact) -> int:
+    """Count the free devices of the DeviceClasses that a pod requests."""
+    subject = of_pod(inventory.world, pod, planned=True)
+    names = {name for claim in subject.claims for name in classes_of(claim)}
+    members = {one.id: one for name in names for one in inventory.members.get(name, ())}
+    return count_free(inventory, members.values())

@@ -1,0 +1,231 @@
+"""What `explain` says about a pod that waits, line by line."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dragoman.allocation import Code, Reason
+from dragoman.diagnosis import groups as grouping
+from dragoman.diagnosis import wording
+from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, times_out
+from dragoman.diagnosis.explain import exact_requests, unreadable
+from dragoman.diagnosis.subject import Wanted
+from dragoman.diagnosis.suggestions.guards import Guard, guard
+from dragoman.diagnosis.suggestions.secondsearch import ChangeKind, Suggestion
+from dragoman.inventory.ages import age
+from dragoman.inventory.facts.world import PodFact, World
+from dragoman.inventory.inventory import Inventory
+from dragoman.model.requests import ExactRequest
+from dragoman_toolkit.dra.output import Table
+
+DEFAULT_SCHEDULER = "default-scheduler"
+SCHEDULER = "kube-scheduler"
+"""Field manager of the scheduler."""
+SUGGESTIONS = 3
+"""Suggestions of one kind that are printed."""
+
+
+def headline(inventory: Inventory, explanation: Explanation, title: str, *, planned: bool) -> str:
+    """Return the answer in one sentence."""
+    total, fitting = len(explanation.nodes), explanation.fitting
+    subject, world = explanation.subject, inventory.world
+    since = ""
+    found = subject.pod.unschedulable
+    if found and not planned:
+        since = f" for {age(world.now, str(found.get('lastTransitionTime') or ''))}"
+    if subject.pod.pod.node_name:
+        return f"No scheduler looks at {title[0].lower()}{title[1:]}:"
+    if explanation.answer is Answer.STOPPED:
+        return f"The scheduler stops at {title[0].lower()}{title[1:]}, whatever the nodes are:"
+    if explanation.answer is Answer.FITS:
+        names = wording.shortened(fitting)
+        scheduler = subject.pod.scheduler
+        waits = bool(subject.pod.pod.metadata.uid) and not planned
+        if waits and scheduler != DEFAULT_SCHEDULER:
+            return (
+                f"{title} {_waits(since)}, but a legal allocation exists on {names}: "
+                f"its scheduler {scheduler} has not made it."
+            )
+        if planned or not since:
+            return f"{title} fits on {len(fitting)} of {total} nodes: {names}."
+        fits = f"now fits on {len(fitting)} of {total} nodes: {names}"
+        return f"{title} {_waits(since)}, but {fits}."
+    if explanation.answer is Answer.UNKNOWN:
+        return _unknown(world, explanation, title)
+    nowhere = f"fits on none of the {total} nodes"
+    if total == 1:
+        nowhere = f"does not fit on {explanation.nodes[0].node}"
+    if planned or not since:
+        return f"{title} {nowhere}."
+    return f"{title} has been waiting for devices{since}: it {nowhere}."
+
+
+def _waits(since: str) -> str:
+    """Say that a pod waits, and how long where that is known."""
+    return f"has been waiting{since}" if since else "waits"
+
+
+def _unknown(world: World, explanation: Explanation, title: str) -> str:
+    missing, total = unreadable(world), len(explanation.nodes)
+    if missing:
+        return f"{title}: where it fits is unknown, because you cannot list {', '.join(missing)}."
+    if explanation.expensive:
+        return (
+            f"{title} is too expensive to explain: its selectors, or the search for its devices, "
+            f"took all the time after {total} of {len(world.nodes)} nodes. --timeout gives more, "
+            "--node looks at one node only."
+        )
+    return f"{title}: the search is too large to say on which of {total} nodes it fits."
+
+
+def deallocating(explanation: Explanation) -> Iterator[str]:
+    """Yield which claims lose their devices before the pod gets them, or others."""
+    for name in explanation.deallocated:
+        yield (
+            f"The scheduler deallocates claim {name} first: no other pod has reserved it, and its "
+            "devices are of no use on the nodes of the pod."
+        )
+
+
+def awaited(explanation: Explanation) -> Iterator[str]:
+    """Yield what a pod that has a place waits for."""
+    unready = [one for node in explanation.nodes if node.fits for one in node.unready]
+    for text in dict.fromkeys(map(wording.unready_text, unready)):
+        yield f"{text}: the scheduler waits for its driver before it binds the pod."
+
+
+def fatal(inventory: Inventory, explanation: Explanation) -> Iterator[str]:
+    """Yield the errors that stop the scheduler at the pod, and the guarded selector."""
+    yield from explanation.fatals[:SUGGESTIONS]
+    found = next(_guards(inventory, explanation), None)
+    if found is not None:
+        listed = wording.shortened(found.without)
+        yield (
+            f"  {found.have} of {found.devices} devices have attribute {found.attribute}; "
+            f"not {listed}"
+        )
+        if found.guarded:
+            yield f"  write: {found.guarded}"
+
+
+def _guards(inventory: Inventory, explanation: Explanation) -> Iterator[Guard]:
+    for node in explanation.nodes:
+        for reason in reasons_of(node.requests):
+            found = guard(inventory, reason) if reason.code is Code.CEL_ERROR else None
+            if found is not None:
+                yield found
+
+
+def reasons_of(requests: Iterable[Any]) -> Iterator[Reason]:
+    """Yield the reasons of all requests of a node."""
+    for request in requests:
+        yield from request.reasons
+
+
+def claim_lines(wanted: Wanted) -> Iterator[str]:
+    """Yield a claim, its requests and constraints."""
+    source = f" (from template {wanted.template})" if wanted.template else ""
+    yield f"claim {wanted.claim.name}{source}"
+    for name, request, alternative in exact_requests(wanted.claim):
+        yield f"  {'or ' if alternative else ''}request {name}: {request_text(request)}"
+    for constraint in wanted.claim.spec.constraints:
+        of = f" of requests {', '.join(constraint.requests)}" if constraint.requests else ""
+        if constraint.match_attribute:
+            yield f"  all devices{of} have the same {constraint.match_attribute}"
+        else:
+            yield f"  all devices{of} differ in {constraint.distinct_attribute}"
+
+
+def request_text(request: ExactRequest) -> str:
+    """Write what a request is for: `2 x gpu.nvidia.com where …`."""
+    many = "all" if request.mode == "All" else str(request.count)
+    parts = [f"{many} x {request.class_name}"]
+    if request.selectors:
+        parts.append("where " + " and ".join(one or "(no expression)" for one in request.selectors))
+    if request.capacity:
+        listed = ", ".join(f"{name} {value}" for name, value in request.capacity.items())
+        parts.append(f"with {listed}")
+    if request.tolerations:
+        listed = ", ".join(one.key or "every taint" for one in request.tolerations)
+        parts.append(f"tolerating {listed}")
+    if request.admin_access:
+        parts.append("with admin access")
+    return " ".join(parts)
+
+
+def groups(inventory: Inventory, explanation: Explanation) -> Table:
+    """Return the nodes by what stands in the way on them."""
+    rows = [
+        (_nodes(group.nodes), group.why, str(group.devices) if group.devices else "-")
+        for group in grouping.groups(inventory, explanation.nodes)
+    ]
+    return Table(("NODES", "WHY", "DEVICES"), tuple(rows))
+
+
+def _nodes(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:2])
+    return shown if len(names) <= 2 else f"{shown}, {len(names) - 2} more"
+
+
+def advice(explanation: Explanation, suggestions: tuple[Suggestion, ...]) -> Iterator[str]:
+    """Yield the nearest node and the changes that let the pod run, one in each line."""
+    if explanation.answer not in (Answer.DOES_NOT_FIT, Answer.STOPPED):
+        return
+    said = []
+    for kind in ChangeKind:
+        of_kind = [one for one in suggestions if one.kind is kind]
+        said += [f"* {one.text}" for one in of_kind[:SUGGESTIONS]]
+    several = any(one.kind is ChangeKind.SEVERAL_CHANGES for one in suggestions)
+    first = _needed(explanation) if several else _nearest(explanation)
+    fits = [] if several or not said else ["It fits:"]
+    if first or fits:
+        yield " ".join([*filter(None, [first]), *fits])
+    yield from said
+    if times_out(explanation):
+        yield "The scheduler may run into its time-out of 10 s for this pod."
+
+
+def _nearest(explanation: Explanation) -> str:
+    near = _near(explanation)
+    if near is None or not any(one.free for one in near.requests):
+        return ""
+    return f"Nearest: {near.node}, {_many(near.short)} short."
+
+
+def _needed(explanation: Explanation) -> str:
+    near = _near(explanation)
+    if near is None:
+        return "No single change is enough:"
+    more = "1 more free device" if near.short == 1 else f"{near.short} more free devices"
+    return f"It needs {more} on one node:"
+
+
+def _near(explanation: Explanation) -> NodeAnswer | None:
+    """Return the node that lacks the fewest devices; None where devices are not what is lacking."""
+    near = [one for one in explanation.nodes if not one.filtered and one.short]
+    if not near or explanation.answer is not Answer.DOES_NOT_FIT:
+        return None
+    return min(near, key=lambda one: (one.short, one.node))
+
+
+def _many(devices: int) -> str:
+    return "one device" if devices == 1 else f"{devices} devices"
+
+
+def message(inventory: Inventory, found: PodFact) -> str:
+    """Return what the scheduler said last; empty where it said nothing."""
+    condition = found.unschedulable
+    said = str(condition.get("message") or "")
+    if not said:
+        return ""
+    return f"Scheduler: {said} ({age(inventory.world.now, _reported(found))} ago)"
+
+
+def _reported(found: PodFact) -> str:
+    """Return when the scheduler wrote its message; the transition to False may be long ago."""
+    metadata = found.document.get("metadata") or {}
+    times = (
+        str(one.get("time") or "")
+        for one in metadata.get("managedFields") or ()
+        if one.get("manager") == SCHEDULER and one.get("subresource") == "status"
+    )
+    return max(times, default=str(found.unschedulable.get("lastTransitionTime") or ""))

@@ -1,0 +1,175 @@
+"""What `kubectl dra doctor` reads, and its report."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dragoman.doctor import over_time
+from dragoman.doctor.doctorfacts import DoctorFacts, Reading, Thresholds
+from dragoman.doctor.examination import Diagnosis, examine
+from dragoman.doctor.finding import ORDER, Finding, Id, Severity
+from dragoman.inventory.ages import age
+from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.inventory import take
+from dragoman.inventory.snapshots.documents import KINDS, PLANNING
+from dragoman_toolkit.dra import notes
+from dragoman_toolkit.dra.output import Cell, Exit, Report, Table
+from dragoman_toolkit.dra.reports import Nothing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from dragoman.inventory.facts.world import World
+    from dragoman_base.versions import Version
+    from dragoman_toolkit.dra.cluster.source import Source
+
+__all__ = ["HEADERS", "STACKED", "Examiner", "Thresholds"]
+
+HEADERS = ("SEV", "FINDING", "OBJECT", "SINCE", "WHAT IS WRONG, AND -> WHAT TO DO")
+
+
+STACKED = 120
+"""Columns below which each finding is a block: its sentences would fold into a narrow column."""
+
+
+_STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: ""}
+
+
+_SHORT = {Severity.ERROR: "error", Severity.WARNING: "warn", Severity.INFO: "info"}
+
+
+@dataclass
+class Examiner:
+    """Answers `doctor`, again and again with --watch.
+
+    Attributes:
+        only: Rules to run; empty for all but those that must be named.
+        severity: The least that is shown.
+        thresholds: What counts as late.
+        observe: Seconds between two readings; 0 for one reading.
+        target: Version that the cluster is upgraded to.
+        audit_log: Names who asks for what it removes.
+        first: The first of two readings.
+    """
+
+    only: tuple[Id, ...]
+    severity: Severity
+    thresholds: Thresholds
+    observe: float
+    target: Version | None
+    audit_log: Path | None
+    first: Reading | None = None
+
+    def __call__(self, source: Source) -> Report:
+        """Read the cluster, and report what is wrong."""
+        if self.observe and self.first is None:
+            self.first = over_time.reading(_facts(source, self.thresholds))
+            time.sleep(self.observe)
+        # With --watch each reading is compared with the first one.
+        facts = _facts(source, self.thresholds, self.first)
+        if Id.DRIVER_RIGHTS in self.only:
+            from dragoman_toolkit.dra.doctor.driverrights import tried  # noqa: PLC0415 — seldom wanted
+
+            facts = replace(facts, rights=tried(source, facts))
+        if self.target is not None:
+            from dragoman_toolkit.dra.doctor.upgrade import upgrade  # noqa: PLC0415 — as above
+
+            facts = replace(facts, upgrade=upgrade(source, self.target, self.audit_log))
+        return _answer(source, facts, self.only, self.severity)
+
+
+def _facts(source: Source, thresholds: Thresholds, before: Reading | None = None) -> DoctorFacts:
+    needed = [one for one in KINDS.values() if one not in {"resourcequotas", *PLANNING}]
+    snapshot = source.read(needed)
+    world = parse(snapshot)
+    return DoctorFacts(snapshot, take(world, source.profile(world)), thresholds, before)
+
+
+def _answer(source: Source, facts: DoctorFacts, only: Sequence[Id], severity: Severity) -> Report:
+    diagnosis = examine(facts, list(only))
+    least = ORDER.index(severity)
+    shown = [
+        one
+        for one in diagnosis.findings
+        if ORDER.index(one.severity) <= least
+        and source.namespace_option in ("", one.subject.namespace)
+    ]
+    return _report(facts.inventory.world, diagnosis, shown)
+
+
+def _report(world: World, diagnosis: Diagnosis, shown: list[Finding]) -> Report:
+    counts = {level: sum(one.severity is level for one in shown) for level in ORDER}
+    document = {
+        **notes.header(world),
+        "findings": [_document(one) for one in shown],
+        "summary": {
+            "errors": counts[Severity.ERROR],
+            "warnings": counts[Severity.WARNING],
+            "infos": counts[Severity.INFO],
+        },
+        "partial": {str(key): list(missing) for key, missing in diagnosis.partial.items()},
+        "notJudged": [*map(str, diagnosis.unjudged)],
+        "versionUnknown": [*diagnosis.unknown],
+    }
+    return Report(
+        "Diagnosis",
+        document,
+        tuple(_blocks(world, shown)),
+        _status(counts, diagnosis),
+        (*notes.common(world), *_partial(diagnosis)),
+    )
+
+
+def _status(counts: dict[Severity, int], diagnosis: Diagnosis) -> Exit:
+    if counts[Severity.ERROR]:
+        return Exit.OBSTACLE
+    return Exit.UNKNOWN if diagnosis.partial else Exit.CLEAR
+
+
+def _blocks(world: World, shown: Iterable[Finding]) -> Iterator[Table | Cell]:
+    rows = tuple(
+        (
+            Cell(_SHORT[one.severity], _STYLES[one.severity]),
+            str(one.id),
+            one.subject.text,
+            age(world.now, one.since),
+            f"{one.message}\n-> {one.remedy}",
+        )
+        for one in shown
+    )
+    if rows:
+        yield Table(HEADERS, rows, stack_below=STACKED)
+    else:
+        yield Nothing("No findings.")
+
+
+def _partial(diagnosis: Diagnosis) -> Iterator[str]:
+    missing = sorted({plural for found in diagnosis.partial.values() for plural in found})
+    if missing:
+        rules = ", ".join(str(key) for key in diagnosis.partial)
+        yield f"{', '.join(missing)} could not be read: {rules} did not see everything"
+    if diagnosis.unjudged:
+        rules = " and ".join(map(str, diagnosis.unjudged))
+        yield f"{rules}: not judged, they compare two readings of a cluster: --for 30s"
+    if diagnosis.unknown:
+        yield f"version unknown: {', '.join(diagnosis.unknown)}: no verdict on a driver counts"
+
+
+def _document(finding: Finding) -> dict[str, Any]:
+    subject = finding.subject
+    return {
+        "id": str(finding.id),
+        "severity": str(finding.severity),
+        "object": {
+            "text": subject.text,
+            "kind": subject.kind,
+            "namespace": subject.namespace,
+            "name": subject.name,
+        },
+        "since": finding.since or None,
+        "message": finding.message,
+        "remedy": finding.remedy,
+    }

@@ -1,0 +1,176 @@
+"""`kubectl dra doctor --target`: what is asked for in old versions, and which gates flags set."""
+
+import gzip
+import json
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dragoman.doctor.doctorfacts import Requested, Upgrade, listed, part
+from dragoman.doctor.finding import Id
+from dragoman.doctor.upgrade import KINDS
+from dragoman.kube.client import Client
+from dragoman.kube.errors import ApiError
+from dragoman.kube.resources import PODS
+from dragoman_base.versions import GROUP, REMOVED_IN, Version
+from dragoman_toolkit.dra.cluster.source import Source
+from dragoman_toolkit.dra.output import Unusable
+
+AUDIT = "audit.k8s.io/"
+METRIC = b"apiserver_requested_deprecated_apis{"
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"', re.ASCII)
+EVENT_LIMIT = 1 << 20
+"""Bytes of one event of an audit log that are read; a longer one is left out."""
+CLIENTS_LIMIT = 10_000
+"""Clients that are counted by name."""
+_DEPRECATED = frozenset(version for version, _ in REMOVED_IN)
+_GATES = "--feature-gates"
+
+Asked = Mapping[tuple[str, str], tuple[str, ...]]
+"""Clients by version and resource, those that asked most first."""
+
+
+@dataclass
+class _Heard:
+    """What the API server and an audit log say.
+
+    Attributes:
+        asked: As above.
+        gates: Gates that flags set, by `namespace/pod`.
+        unread: What could not be read, by the rule that needs it.
+    """
+
+    asked: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    gates: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    unread: dict[Id, tuple[str, ...]] = field(default_factory=dict)
+
+
+def upgrade(source: Source, target: Version, audit_log: Path | None) -> Upgrade:
+    """Read what an upgrade to a version depends on beside the objects.
+
+    Args:
+        source: A cluster; a snapshot has the objects alone.
+        target: The version.
+        audit_log: Names who asks; None where there is none.
+    """
+    heard = _Heard()
+    if source.snapshot:
+        heard.unread = {
+            Id.API_REMOVED: ("metrics of the API server",),
+            Id.GATE_REMOVED: ("flags of the control plane",),
+        }
+    else:
+        source.call(lambda client: _ask(client, heard))
+    if audit_log is not None:
+        heard.asked |= audited(audit_log)
+    requested = (Requested(*key, clients) for key, clients in heard.asked.items())
+    return Upgrade(target, tuple(requested), heard.gates, heard.unread)
+
+
+async def _ask(client: Client, heard: _Heard) -> None:
+    """Read metrics and flags; what may not be read is noted."""
+    try:
+        heard.asked = dict.fromkeys(await _requested(client), ())
+    except ApiError as error:
+        _note(heard, Id.API_REMOVED, "metrics of the API server", error)
+    try:
+        pods = await client.get(PODS.path("kube-system"), labelSelector="tier=control-plane")
+        heard.gates = dict(gates_of(pods))
+        if not pods.get("items"):
+            # Managed clusters, k3s and others run it elsewhere.
+            heard.unread[Id.GATE_REMOVED] = ("flags of the control plane: no pod shows them",)
+    except ApiError as error:
+        _note(heard, Id.GATE_REMOVED, "flags of the control plane", error)
+
+
+def _note(heard: _Heard, rule: Id, what: str, error: ApiError) -> None:
+    if not error.code:
+        raise error
+    heard.unread[rule] = (what,)
+
+
+async def _requested(client: Client) -> list[tuple[str, str]]:
+    """Return version and resource of each deprecated API that was asked for."""
+    found = []
+    lines = client.lines("/metrics", {}, lambda line: line.startswith(METRIC))
+    async with aclosing(lines) as wanted:
+        async for line in wanted:
+            labels = dict(_LABEL.findall(line.decode(errors="replace")))
+            if labels.get("group") == GROUP:
+                found.append((labels.get("version", ""), labels.get("resource", "")))
+    return found
+
+
+def gates_of(pods: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the gates that flags of pods set, by `namespace/pod`. Pure."""
+    for pod in listed(pods, "items"):
+        metadata, found = part(pod, "metadata"), []
+        for container in listed(pod, "spec", "containers"):
+            words = [str(one) for key in ("command", "args") for one in container.get(key) or ()]
+            for index, word in enumerate(words):
+                name, _, value = word.partition("=")
+                if name == _GATES:
+                    text = value or next(iter(words[index + 1 :]), "")
+                    found += [one.partition("=")[0].strip() for one in text.split(",")]
+        if found:
+            yield f"{metadata.get('namespace')}/{metadata.get('name')}", tuple(sorted({*found}))
+
+
+def audited(path: Path) -> Asked:
+    """Read an audit log: who asked for deprecated versions of resource.k8s.io.
+
+    Raises:
+        Unusable: The file cannot be read, or has no event.
+    """
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    events = False
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if packed else path.open("rb") as file:
+            while line := file.readline(EVENT_LIMIT):
+                events = events or _is_event(line)
+                # What follows of a longer event is no JSON object.
+                if GROUP.encode() in line and (found := _who(line)):
+                    key, client = found
+                    clients = counts.setdefault(key, Counter())
+                    if client in clients or len(clients) < CLIENTS_LIMIT:
+                        clients[client] += 1
+    except (OSError, EOFError, zlib.error) as error:
+        said = getattr(error, "strerror", None) or error
+        raise Unusable(f"--audit-log: {path}: {said}") from error
+    if not events:
+        raise Unusable(
+            f"--audit-log: {path}: no line is an event of audit.k8s.io; it takes the log that the "
+            "API server writes with --audit-log-format=json, also compressed by gzip"
+        )
+    return {key: tuple(name for name, _ in one.most_common()) for key, one in counts.items()}
+
+
+def _is_event(line: bytes) -> bool:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(event, dict) and str(event.get("apiVersion") or "").startswith(AUDIT)
+
+
+def _who(line: bytes) -> tuple[tuple[str, str], str] | None:
+    """Return what an event asked for, and who did; None where it is no such event."""
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    about = part(event, "objectRef")
+    version = str(about.get("apiVersion") or "")
+    resource = str(about.get("resource") or "")
+    if about.get("apiGroup") != GROUP or version not in _DEPRECATED or resource not in KINDS:
+        return None
+    agent = str(event.get("userAgent") or "").split(" ")[0]
+    user = str(part(event, "user").get("username") or "")
+    return (version, resource), f"{user} ({agent})" if agent else user

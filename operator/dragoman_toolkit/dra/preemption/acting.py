@@ -1,0 +1,133 @@
+"""What `kubectl dra preempt` does: print a plan, carry it out, or stop what was begun."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dragoman.allocation import Cluster, TimeBudget, TooExpensiveError
+from dragoman.cli.terminal import say
+from dragoman.diagnosis.explain import cluster_of
+from dragoman.diagnosis.extended import Extended
+from dragoman.diagnosis.subject import of_pod
+from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.inventory import take
+from dragoman.preemption.planner import PreemptionOutcome, PreemptionPlan, plan
+from dragoman.preemption.policy import Policy, VictimChoice
+from dragoman.preemption.preemptionfacts import PreemptionFacts
+from dragoman.preemption.reservation import devices_to_reserve
+from dragoman.preemption.stored import Journal, Phase
+from dragoman_toolkit.dra.cluster.ended import with_pod
+from dragoman_toolkit.dra.cluster.source import Source
+from dragoman_toolkit.dra.output import ProgressLine, Unusable, show
+from dragoman_toolkit.dra.preemption import preempt_report, reading
+from dragoman_toolkit.dra.preemption.carrying import REFUSED, Carrying, ask
+
+if TYPE_CHECKING:
+    from dragoman.inventory.facts.world import World
+
+
+def policy(gap: int, most: int, protected: tuple[str, ...], *, opted_in: bool) -> Policy:
+    """Return whose pods may end, for a pod of any scheduler; see `preempt --help`."""
+    select = VictimChoice.OPTED_IN if opted_in else VictimChoice.ALL
+    return Policy(gap, most, select, protected, schedulers=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One call of the command.
+
+    Attributes:
+        source: The cluster, or a snapshot.
+        namespace: Of the pod.
+        pod: Its name.
+        policy: Whose pods may end.
+        timeout: Seconds of CPU time for the plan.
+        output: As `--output` says.
+    """
+
+    source: Source
+    namespace: str
+    pod: str
+    policy: Policy
+    timeout: float
+    output: str
+
+    def print_plan(self) -> int:
+        """Print the plan; return the exit status."""
+        world, made, _ = self._planned()
+        report = preempt_report.report(world, made, "Nothing was changed.")
+        show(report, self.output)
+        return int(report.status)
+
+    def preempt(self, *, yes: bool) -> int:
+        """Carry the plan out, or go on with what was begun; return the exit status."""
+        following = Carrying(self.namespace, self.pod, self.policy)
+        if self.source.call(following.active):
+            say(f"A preemption for {self.namespace}/{self.pod} is under way")
+            return self._carried(following)
+        world, made, cluster = self._planned()
+        report = preempt_report.report(world, made)
+        show(report, self.output)
+        if made.outcome is not PreemptionOutcome.PLANNED or made.chosen is None:
+            return int(report.status)
+        if made.only_reported:
+            raise Unusable(f"nothing is evicted: {made.only_reported[0].text}")
+        if Extended(cluster, made.subject).served:
+            raise Unusable(
+                "nothing is evicted: claims of extended resources tolerate no reservation"
+            )
+        count = len(made.chosen.victims)
+        pods = "this pod" if count == 1 else f"these {count} pods"
+        ask(
+            f"Evict {pods} for {self.namespace}/{self.pod}?",
+            yes=yes,
+        )
+        reserved = devices_to_reserve(cluster, made.chosen)
+        return self._carried(replace(following, plan=made, reserved=reserved))
+
+    def abort(self) -> int:
+        """Stop the preemption for the pod; return the exit status."""
+        carrying = Carrying(self.namespace, self.pod, self.policy)
+        try:
+            count = self.source.call(carrying.abort)
+        except TimeoutError:
+            raise Unusable("the DevicePreemption is deleted, but its finalizer is not") from None
+        say(
+            f"Stopped the preemption for {self.namespace}/{self.pod}: its devices are released"
+            if count
+            else f"No preemption for {self.namespace}/{self.pod} is under way"
+        )
+        return 0 if count else 1
+
+    def _carried(self, carrying: Carrying) -> int:
+        try:
+            ended: Journal = self.source.call(carrying.run)
+        except KeyboardInterrupt:
+            key = f"{self.namespace}/{self.pod}"
+            raise Unusable(
+                f"Interrupted: devices stay reserved. `kubectl dra preempt {key}` goes on, "
+                "and --abort releases them"
+            ) from None
+        say(f"{ended.phase}: {ended.message}")
+        return 0 if ended.phase is Phase.PLACED else REFUSED
+
+    def _planned(self) -> tuple[World, PreemptionPlan, Cluster]:
+        key = f"{self.namespace}/{self.pod}"
+        world = parse(with_pod(self.source, self.source.read(reading.NEEDED), key))
+        reading.require(world)
+        found = reading.pod_that_waits(world, key, "preempt")
+        cluster = cluster_of(take(world, self.source.profile(world)))
+        try:
+            with ProgressLine() as progress, TimeBudget(self.timeout, clock=time.thread_time):
+                made = plan(
+                    PreemptionFacts.of(world),
+                    of_pod(world, found),
+                    cluster,
+                    policy=self.policy,
+                    progress=progress,
+                )
+        except TooExpensiveError:
+            raise Unusable(f"took more than {self.timeout:g} s; --timeout gives more") from None
+        return world, made, cluster

@@ -1,0 +1,305 @@
+"""The check: texts in, a report out, the same for the same input."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from dragoman_base.versions import Version
+from dragoman_toolkit.linting.findings.finding import (
+    ERROR,
+    OFF,
+    CheckReport,
+    Finding,
+    Problem,
+    UnreadableFile,
+    render,
+)
+from dragoman_toolkit.linting.knowledge.api import Misfit, ServedApi
+from dragoman_toolkit.linting.knowledge.context import Context
+from dragoman_toolkit.linting.knowledge.devices import KnownDevices
+from dragoman_toolkit.linting.manifests import documents
+from dragoman_toolkit.linting.manifests.documents import (
+    ManifestDocument,
+    Positions,
+    UnreadableError,
+)
+from dragoman_toolkit.linting.manifests.manifestobjects import Object, objects
+from dragoman_toolkit.linting.rules import ignores, served, versions
+from dragoman_toolkit.linting.rules.kinds import check_kind
+from dragoman_toolkit.linting.rules.objectrules import RULES_OF_OBJECTS, RULES_OF_POD_TEMPLATES
+from dragoman_toolkit.linting.rules.table import RULES
+from dragoman_toolkit.linting.validation.check import invalid
+
+TEMPLATE = "unrendered Helm template"
+_BRACES = re.compile(r"\{\{-?\s*[.$a-zA-Z/(]")
+
+_LACKS = ("Required value", "Invalid value: must ", "exactly one value must be specified")
+"""Words for fields that are missing, perhaps because their names are misspelled."""
+_CLAIMS = {"claims", "resourceClaims"}
+_NOT_DECLARED = "must be one of the names in pod.spec.resourceClaims"
+_MISSING = "dra/reference-missing"
+_UNUSED = "dra/claim-unused"
+_CONFIG = "dra/driver-config"
+
+DriverConfigs = Callable[[Object], Iterable[Problem]]
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """What the user chose.
+
+    Attributes:
+        severities: By rule; rules that are not named keep their own.
+        complete: Whether the input holds everything that its objects may name.
+        any_version: Whether the manifests may go to a server of another version.
+        target: The version that the cluster is upgraded to; None where none was named.
+    """
+
+    severities: Mapping[str, str] = field(default_factory=dict)
+    complete: bool = False
+    any_version: bool = False
+    target: Version | None = None
+
+
+@dataclass
+class CheckedText:
+    """One text and its documents.
+
+    Attributes:
+        name: Of the file, `-` for standard input.
+        text: Its content.
+        documents: What was read of it.
+        failure: Why it could not be read.
+        template: Whether it is a template of Helm that was not rendered.
+    """
+
+    name: str
+    text: str
+    documents: tuple[ManifestDocument, ...] = ()
+    failure: UnreadableFile | None = None
+    template: bool = False
+
+
+def read(name: str, text: str) -> CheckedText:
+    """Read one text; what cannot be read is noted in the result."""
+    try:
+        return CheckedText(name, text, tuple(documents.read(text)))
+    except UnreadableError as error:
+        if _BRACES.search(text):
+            return CheckedText(name, text, template=True)
+        return CheckedText(
+            name, text, failure=UnreadableFile(name, error.line, error.column, str(error))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fixable:
+    """A finding that `fixes` can correct: the object, its problem with edits, and the finding."""
+
+    object: Object
+    problem: Problem
+    finding: Finding
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The report together with what `fixes` can correct.
+
+    Attributes:
+        report: For the user.
+        fixable: Findings with edits, by file.
+    """
+
+    report: CheckReport
+    fixable: Mapping[str, list[Fixable]]
+
+
+def check(  # noqa: PLR0913 — two have defaults
+    sources: Iterable[CheckedText],
+    api: ServedApi,
+    devices: KnownDevices,
+    options: CheckOptions,
+    *,
+    driver_configs: DriverConfigs = lambda _: (),
+    known: tuple[Object, ...] = (),
+) -> Checked:
+    """Check texts.
+
+    Args:
+        sources: The texts, read.
+        api: The API of the chosen version.
+        devices: Known devices.
+        options: The user's choices.
+        driver_configs: Judges driver configs.
+        known: Objects of the cluster, which are named but not checked.
+    """
+    sources = list(sources)
+    found = tuple(
+        one for source in sources for text in source.documents for one in objects(source.name, text)
+    )
+    everything = (*found, *known)
+    context = Context(
+        api,
+        devices,
+        everything,
+        options.complete,
+        driver_configs,
+        options.any_version,
+        options.target,
+    )
+    run = _Run(context, options)
+    for obj in found:
+        run.object(obj)
+    skipped = Counter(f"{TEMPLATE}, run `helm template` first" for one in sources if one.template)
+    failures = tuple(one.failure for one in sources if one.failure is not None)
+    report = CheckReport(
+        tuple(sorted(set(run.findings))),
+        failures,
+        run.objects,
+        skipped=dict(skipped),
+        ignored=run.ignored,
+        left_alone=run.left_alone,
+        files=tuple(source.name for source in sources if source.failure is None),
+    )
+    return Checked(report, run.fixable)
+
+
+@dataclass
+class _Run:
+    """One check under way."""
+
+    context: Context
+    options: CheckOptions
+    findings: list[Finding] = field(default_factory=list)
+    fixable: dict[str, list[Fixable]] = field(default_factory=dict)
+    objects: int = 0
+    left_alone: int = 0
+    ignored: int = 0
+    _last: tuple[int, Positions] | None = None
+
+    def object(self, obj: Object) -> None:
+        problems = list(problems_of(obj, self.context))
+        checked = is_checked(obj, self.context) or bool(problems)
+        self.objects += checked
+        self.left_alone += not checked
+        if not problems and not ignores.mentioned(obj):
+            return
+        rules = ignores.rules_of(obj)
+        problems += rules.problems
+        for problem in problems:
+            self._add(obj, problem, rules)
+
+    def _add(self, obj: Object, problem: Problem, rules: ignores.Ignores) -> None:
+        severity = self._severity(problem)
+        if severity == OFF:
+            return
+        at = self._positions(obj.document).find(
+            (*obj.root, *problem.steps), at_key=problem.at_key, offset=problem.offset
+        )
+        if rules.cover(problem.id, at.line):
+            self.ignored += 1
+            return
+        finding = Finding(
+            obj.file,
+            at.line,
+            at.column,
+            problem.id,
+            render(problem.steps),
+            problem.message,
+            severity,
+            obj.title,
+            problem.suggestion,
+            bool(problem.edits),
+        )
+        self.findings.append(finding)
+        if problem.edits:
+            self.fixable.setdefault(obj.file, []).append(Fixable(obj, problem, finding))
+
+    def _severity(self, problem: Problem) -> str:
+        return (
+            self.options.severities.get(problem.id)
+            or problem.severity
+            or RULES[problem.id].severity
+        )
+
+    def _positions(self, document: ManifestDocument) -> Positions:
+        if self._last is None or self._last[0] != id(document):
+            self._last = (id(document), Positions(document))
+        return self._last[1]
+
+
+def is_checked(obj: Object, context: Context) -> bool:
+    """Tell whether rules look at objects of this kind."""
+    served = context.api.schema(obj.api_version, obj.kind) is not None
+    return served or obj.in_group or obj.group == "dragoman.dev" or bool(obj.pod_specs)
+
+
+def problems_of(obj: Object, context: Context) -> Iterator[Problem]:
+    """Yield what is wrong with one object."""
+    schema = context.api.schema(obj.api_version, obj.kind)
+    yield from versions.removed(obj, context)
+    if schema is None:
+        yield from _without_schema(obj, context)
+        return
+    misfits = tuple(context.api.misfits(schema, obj.tree))
+    yield from versions.leaving(obj, context) or versions.old(obj, context)
+    yield from versions.unknown(obj, context, misfits)
+    if context.any_version:
+        yield from served.since(obj, context)
+    shaped = list(versions.shape(misfits))
+    yield from shaped
+    refused = list(invalid(obj, context.api.version))
+    others = [one for rule in RULES_OF_OBJECTS for one in rule(obj, context)]
+    yield from _once(misfits, shaped, [*refused, *others, *context.driver_configs(obj)])
+
+
+def _once(
+    misfits: tuple[Misfit, ...], shaped: list[Problem], problems: list[Problem]
+) -> Iterator[Problem]:
+    """Yield problems that are not the consequence of a wrong type or of a misspelled field."""
+    wrong = {problem.steps for problem in shaped}
+    unknown = {one.steps for one in misfits if one.keyword == "unknown"}
+    holders = {steps[:-1] for steps in unknown}
+    claims_unread = any(_CLAIMS & set(steps) for steps in wrong | unknown)
+    undeclared = any(one.id == _MISSING and _NOT_DECLARED in one.message for one in problems)
+    unread = {one.steps for one in problems if one.steps[-1:] == ("parameters",)}
+    judged = {one.steps for one in problems if one.id == _CONFIG}
+    for one in problems:
+        lacks = any(words in one.message for words in _LACKS)
+        consequence = (
+            _below(one.steps, wrong)
+            or (lacks and (one.steps in holders or one.steps[:-1] in holders))
+            or (claims_unread and (one.id == _UNUSED or _NOT_DECLARED in one.message))
+            or (undeclared and one.id == _UNUSED)
+            or (one.id == _CONFIG and one.steps in unread)
+            or (one.id == "dra/config-unused" and one.steps in judged)
+        )
+        if not consequence:
+            yield one
+
+
+def _without_schema(obj: Object, context: Context) -> Iterator[Problem]:
+    """Check what is known of an object of a kind that the chosen version does not serve."""
+    gone = list(served.gone(obj, context))
+    yield from gone or check_kind(obj, context)
+    if obj.pod_specs:
+        others = [one for rule in RULES_OF_POD_TEMPLATES for one in rule(obj, context)]
+        yield from _once((), [], [*invalid(obj, context.api.version), *others])
+    yield from context.driver_configs(obj)
+
+
+def _below(steps: tuple[str | int, ...], wrong: set[tuple[str | int, ...]]) -> bool:
+    return bool(wrong) and any(steps[:length] in wrong for length in range(len(steps) + 1))
+
+
+def as_failures(report: CheckReport, failures: Iterable[UnreadableFile]) -> CheckReport:
+    """Return a report with further files that could not be read."""
+    return replace(report, failures=tuple(sorted((*report.failures, *failures))))
+
+
+def failed(report: CheckReport, *, strict: bool) -> bool:
+    """Tell whether the check must fail."""
+    if any(finding.severity == ERROR for finding in report.findings):
+        return True
+    return strict and bool(report.findings or report.skipped)

@@ -1,0 +1,211 @@
+"""Edits as changes of a text: what they do not name keeps every letter, in YAML and in JSON.
+
+Each edit becomes one span of the text and what stands there afterwards. No field is rewritten:
+fields move as the lines, or parts of lines, that hold them.
+"""
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import yaml
+
+from dragoman_toolkit.linting.findings.edits import Edit, Lift, Nest, Set
+from dragoman_toolkit.linting.manifests.documents import DocumentNodes
+
+Steps = tuple[str | int, ...]
+Span = tuple[int, int, str]
+"""Start and end in the text, and what replaces it."""
+
+_SAFE = re.compile(r"[A-Za-z][A-Za-z0-9./-]*", re.ASCII)
+_BLANKS = re.compile(r"[ \t]*")
+_TIGHT = re.compile(r":\S")
+_ALIAS = re.compile(r"[ \t]*:[ \t]+\*[^\s,\[\]{}]+")
+
+
+class NotInPlaceError(Exception):
+    """A text whose form does not allow an edit; the words say why."""
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """One document as text and nodes.
+
+    Attributes:
+        text: Of the document.
+        nodes: Of the text, with their marks.
+    """
+
+    text: str
+    nodes: DocumentNodes
+
+    def span(self, edit: Edit) -> Span:
+        """Return what an edit replaces.
+
+        Raises:
+            NotInPlaceError: The form of the text does not allow it.
+        """
+        key, node, taken = self.nodes.nearest(edit.steps)
+        if taken < len(edit.steps):
+            raise NotInPlaceError("a merge key or an alias holds the field")
+        if isinstance(edit, Nest) and not set(edit.keys) <= {one.value for one, _ in node.value}:
+            raise NotInPlaceError("a merge key or an alias holds the field")
+        match edit:
+            case Set():
+                return self._set(node, edit.value)
+            case Nest() if node.flow_style:
+                return self._nest_flow(node, edit)
+            case Nest():
+                return self._nest_block(node, edit)
+            case Lift():
+                holder = self.nodes.nearest(edit.steps[:-1])[1]
+                return self._lift(holder, key, node)
+
+    def _set(self, node: Any, value: str) -> Span:
+        if not isinstance(node, yaml.ScalarNode) or node.style in ("|", ">"):
+            raise NotInPlaceError("the value is no scalar on one line")
+        quote = node.style or ("" if _SAFE.fullmatch(value) else "'")
+        return node.start_mark.index, node.end_mark.index, f"{quote}{value}{quote}"
+
+    # Block style: whole lines move.
+
+    def _nest_block(self, node: Any, edit: Nest) -> Span:
+        """Write `name:` above the lines of some fields, and these lines deeper."""
+        column = node.value[0][0].start_mark.column
+        start, lines = self._regions(node, column)
+        inner = [_shifted(lines[key], 2) for key in lines if key in edit.keys]
+        header = f"{' ' * column}{edit.name}:{self._break}"
+        written: list[str] = []
+        for key, region in lines.items():
+            if key not in edit.keys:
+                written.append(region)
+            elif inner:
+                written += [header, *inner]
+                inner = []
+        return self._composed(start, self._line_end(self._end_of(node, 0)), column, written)
+
+    def _lift(self, holder: Any, key: Any, node: Any) -> Span:
+        if not isinstance(node, yaml.MappingNode) or node.start_mark.index < key.end_mark.index:
+            raise NotInPlaceError("the mapping is written elsewhere")
+        if not node.value:
+            raise NotInPlaceError("the mapping is empty")
+        if node.flow_style:
+            return self._lift_flow(holder, key, node)
+        column, deeper = key.start_mark.column, node.value[0][0].start_mark.column
+        first = self._line_end(key.end_mark.index)
+        end = self._line_end(self._end_of(node, 0))
+        _, hash_, comment = self.text[key.end_mark.index : first].partition("#")
+        written = [f"{' ' * column}#{comment}"] if hash_ else []
+        written.append(_shifted(self.text[first:end], column - deeper))
+        return self._composed(key.start_mark.index, end, column, written)
+
+    def _regions(self, node: Any, column: int) -> tuple[int, dict[str, str]]:
+        """Return where a block mapping starts, and the lines of each field with comments above."""
+        start = at = node.value[0][0].start_mark.index
+        found: dict[str, str] = {}
+        for key, value in node.value:
+            end = self._line_end(self._end_of(value, key.end_mark.index))
+            # The first name may follow `- ` on its line.
+            indent = " " * column if at == start else ""
+            found[key.value] = indent + self.text[at:end]
+            at = end
+        if len(found) != len(node.value):
+            raise NotInPlaceError("a key occurs twice")
+        return start, found
+
+    def _composed(self, start: int, end: int, column: int, written: list[str]) -> Span:
+        lines = "".join(one if one.endswith("\n") else one + self._break for one in written)
+        if not self.text[start:end].endswith("\n"):
+            lines = lines.removesuffix("\n").removesuffix("\r")
+        return start, end, lines[column:]
+
+    # Flow style and JSON: parts of lines move.
+
+    def _nest_flow(self, node: Any, edit: Nest) -> Span:
+        pairs = [(key, self._end_of(value, key.end_mark.index)) for key, value in node.value]
+        moved = [index for index, (key, _) in enumerate(pairs) if key.value in edit.keys]
+        start, end = pairs[moved[0]][0].start_mark.index, pairs[moved[-1]][1]
+        quote = '"' if pairs[0][0].style == '"' else ""
+        tight = _TIGHT.match(self.text, pairs[0][0].end_mark.index) is not None
+        head = f"{quote}{edit.name}{quote}:{'' if tight else ' '}{{"
+        if moved == list(range(moved[0], moved[-1] + 1)):
+            return start, end, self._wrapped(node, start, end, head)
+        first, last = pairs[0][0].start_mark.index, pairs[-1][1]
+        if "\n" in self.text[first:last]:
+            raise NotInPlaceError("the fields do not stand next to each other")
+        texts = [self.text[key.start_mark.index : stop] for key, stop in pairs]
+        inside = ", ".join(texts[index] for index in moved)
+        outside = [one for index, one in enumerate(texts) if index not in moved]
+        outside.insert(moved[0], f"{head}{inside}}}")
+        return first, last, ", ".join(outside)
+
+    def _wrapped(self, node: Any, start: int, end: int, head: str) -> str:
+        """Put braces around fields; where each has a line of its own, so have the braces."""
+        indent = self.text[self._line_start(start) : start]
+        if indent.strip():
+            return f"{head}{self.text[start:end]}}}"
+        outer = _BLANKS.match(self.text, self._line_start(node.start_mark.index))
+        unit = indent[outer.end() - outer.start() if outer else 0 :] or "  "
+        body = self.text[start:end].replace("\n", f"\n{unit}")
+        return f"{head}{self._break}{indent}{unit}{body}{self._break}{indent}}}"
+
+    def _lift_flow(self, holder: Any, key: Any, node: Any) -> Span:
+        start, end = key.start_mark.index, node.end_mark.index
+        pairs = [
+            (one.start_mark.index, self._end_of(value, one.end_mark.index))
+            for one, value in node.value
+        ]
+        if holder.flow_style:
+            inner = self.text[pairs[0][0] : pairs[-1][1]]
+            extra = node.value[0][0].start_mark.column - key.start_mark.column
+            if extra > 0 and "\n" in inner:
+                first, _, rest = inner.partition("\n")
+                inner = f"{first}\n{_shifted(rest, -extra)}"
+            return start, end, inner
+        if "#" in "".join(self.text[one[1] : two[0]] for one, two in pairwise(pairs)):
+            raise NotInPlaceError("comments stand between the fields")
+        indent = f"{self._break}{' ' * key.start_mark.column}"
+        return start, end, indent.join(self.text[first:last] for first, last in pairs)
+
+    # Places.
+
+    @property
+    def _break(self) -> str:
+        return "\r\n" if "\r\n" in self.text else "\n"
+
+    def _end_of(self, node: Any, after: int) -> int:
+        """Return where a value ends, without blank lines and comments behind it.
+
+        Args:
+            node: The value.
+            after: End of its key; the node of an alias stands before it.
+        """
+        if node.start_mark.index < after:
+            match = _ALIAS.match(self.text, after)
+            if match is None:
+                raise NotInPlaceError("an alias holds the value")
+            return match.end()
+        if isinstance(node, yaml.CollectionNode) and node.value and not node.flow_style:
+            if isinstance(node, yaml.MappingNode):
+                key, value = node.value[-1]
+                return self._end_of(value, key.end_mark.index)
+            return self._end_of(node.value[-1], node.start_mark.index)
+        end: int = node.end_mark.index
+        while end and self.text[end - 1].isspace():
+            end -= 1
+        return end
+
+    def _line_start(self, at: int) -> int:
+        return self.text.rfind("\n", 0, at) + 1
+
+    def _line_end(self, at: int) -> int:
+        found = self.text.find("\n", at)
+        return len(self.text) if found < 0 else found + 1
+
+
+def _shifted(lines: str, by: int) -> str:
+    """Indent lines by more or fewer columns; blank ones stay."""
+    if by >= 0:
+        return re.sub(r"(?m)^(?=[^\r\n])", " " * by, lines)
+    return re.sub(rf"(?m)^[ \t]{{1,{-by}}}", "", lines)

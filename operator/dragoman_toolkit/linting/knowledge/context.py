@@ -1,0 +1,82 @@
+"""What rules know beside the object they look at."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from dragoman_base.versions import Version
+from dragoman_base.versions import name as version_name
+from dragoman_toolkit.linting.findings.finding import Problem
+from dragoman_toolkit.linting.knowledge.api import ServedApi
+from dragoman_toolkit.linting.knowledge.devices import KnownDevices
+from dragoman_toolkit.linting.manifests.manifestobjects import Object
+
+Key = tuple[str, str, str]
+"""Kind, namespace and name."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a check knows.
+
+    Attributes:
+        api: The API of the chosen Kubernetes version.
+        devices: Known devices.
+        objects: Every object of the input, and of the cluster where one was read.
+        complete: Whether a name that no object has cannot exist.
+        driver_configs: Judges the driver configs of an object.
+        any_version: Whether the manifests may go to a server of another version.
+        target: The version that the cluster is upgraded to; None where none was named.
+    """
+
+    api: ServedApi
+    devices: KnownDevices = field(default_factory=KnownDevices)
+    objects: tuple[Object, ...] = ()
+    complete: bool = False
+    driver_configs: Callable[[Object], Iterable[Problem]] = lambda _: ()
+    any_version: bool = False
+    target: Version | None = None
+
+    @property
+    def kubernetes(self) -> str:
+        """The Kubernetes version, such as `1.36`."""
+        return version_name(self.api.version)
+
+    @cached_property
+    def index(self) -> Mapping[Key, Object]:
+        """The objects by kind, namespace and name."""
+        return {(one.kind, one.namespace, one.name): one for one in self.objects}
+
+    @cached_property
+    def names(self) -> Mapping[str, set[str]]:
+        """The names of the objects of each kind."""
+        found: dict[str, set[str]] = {}
+        for one in self.objects:
+            if one.name:
+                found.setdefault(one.kind, set()).add(one.name)
+        return found
+
+    def find(self, kind: str, namespace: str, name: str) -> Object | None:
+        """Find an object; a manifest without a namespace may be applied to any."""
+        exact = self.index.get((kind, namespace, name))
+        if exact is not None or not name:
+            return exact
+        return self.index.get((kind, "", name)) or (
+            None if namespace else self._anywhere.get((kind, name))
+        )
+
+    @cached_property
+    def _anywhere(self) -> Mapping[tuple[str, str], Object]:
+        return {(one.kind, one.name): one for one in reversed(self.objects)}
+
+    def device_class(self, name: str) -> Object | None:
+        """Find a DeviceClass."""
+        return self.index.get(("DeviceClass", "", name)) or self._anywhere.get(
+            ("DeviceClass", name)
+        )
+
+    @cached_property
+    def memory(self) -> dict[Any, Any]:
+        """Answers that several rules need, such as compiled selectors."""
+        return {}

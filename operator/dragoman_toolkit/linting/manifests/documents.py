@@ -1,0 +1,182 @@
+"""Texts of manifests: documents with JSON trees; positions are found when a finding needs one.
+
+Hostile texts end with `UnreadableError`: the size, the values of one document with aliases written
+out, and the depth of nesting are bounded.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from dragoman_toolkit.linting.manifests import jsontext, yamltext
+from dragoman_toolkit.linting.manifests.yamltext import UnreadableError
+
+MAX_TEXT = 16 * 1024 * 1024
+"""Characters of one text; kubectl and the API server refuse far smaller objects."""
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\]]*)\]")
+
+Steps = tuple[str | int, ...]
+
+__all__ = ["MAX_TEXT", "ManifestDocument", "Position", "UnreadableError", "read"]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a file; both numbers from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestDocument:
+    """One document of a text.
+
+    Attributes:
+        tree: The JSON value.
+        text: The text from the document's first line to its end.
+        line: Number of this first line in the file, from 0.
+        start: Offset of this first line in the file.
+        head: The comments above it, back to the document before.
+    """
+
+    tree: Any
+    text: str
+    line: int
+    start: int
+    head: str = ""
+
+    def nodes(self) -> Any:
+        """Return the root of the nodes with their marks; None where they cannot be built again."""
+        # A JSON escape of half a character is none in YAML; another of the same length is.
+        text = _SURROGATE.sub(r"\\u0041", self.text)
+        try:
+            return yaml.compose(text, Loader=yamltext.Loader)
+        except (yaml.YAMLError, RecursionError):
+            return None
+
+
+class Positions:
+    """Finds where the values of one document stand."""
+
+    __slots__ = ("_document", "_nodes")
+
+    def __init__(self, document: ManifestDocument) -> None:
+        self._document = document
+        self._nodes = DocumentNodes(document.nodes())
+
+    def find(
+        self, steps: Steps, *, at_key: bool = True, offset: tuple[int, int] = (0, 0)
+    ) -> Position:
+        """Return the position of a value or its key, or of what is nearest above it.
+
+        Args:
+            steps: Names and indexes from the root of the document.
+            at_key: Whether a field's position is that of its name.
+            offset: Line and column inside a string, both from 0; only in block scalars (`|`).
+        """
+        if self._nodes.root is None:
+            return Position(self._document.line + 1, 1)
+        key, node, _ = self._nodes.nearest(steps)
+        mark = (key if at_key else node).start_mark
+        line, column = mark.line, mark.column
+        if not at_key and getattr(node, "style", None) == "|":
+            line, column = _inside(node, self._document.text, offset)
+        return Position(self._document.line + line + 1, column + 1)
+
+
+def _inside(node: Any, text: str, offset: tuple[int, int]) -> tuple[int, int]:
+    """Place an offset inside a literal block scalar; its first line follows the indicator."""
+    line = node.start_mark.line + 1 + offset[0]
+    lines = text.split("\n", line + 1)
+    written = lines[line] if line < len(lines) else ""
+    first = lines[node.start_mark.line + 1] if node.start_mark.line + 1 < len(lines) else written
+    indent = len(first) - len(first.lstrip(" "))
+    return line, indent + offset[1]
+
+
+class DocumentNodes:
+    """The nodes of one document, found by path; each mapping is indexed once.
+
+    Args:
+        root: Of the document; None finds nothing.
+    """
+
+    __slots__ = ("_indexes", "root")
+
+    def __init__(self, root: Any) -> None:
+        self.root = root
+        self._indexes: dict[int, dict[str, tuple[Any, Any]]] = {}
+
+    def nearest(self, steps: Steps) -> tuple[Any, Any, int]:
+        """Return key and value of a path, or of what is nearest above it, and the steps taken."""
+        node = key = self.root
+        for taken, step in enumerate(steps):
+            found = self.child(node, step)
+            if found is None:
+                return key, node, taken
+            key, node = found
+        return key, node, len(steps)
+
+    def child(self, node: Any, step: str | int) -> tuple[Any, Any] | None:
+        """Return key and value of a field or an entry; None where there is none."""
+        if isinstance(node, yaml.SequenceNode):
+            index = step if isinstance(step, int) else int(step) if step.isdigit() else -1
+            return (node.value[index],) * 2 if 0 <= index < len(node.value) else None
+        return self._index(node).get(str(step)) if isinstance(node, yaml.MappingNode) else None
+
+    def _index(self, node: Any) -> dict[str, tuple[Any, Any]]:
+        """Return the fields of a mapping by name, its own before those that it merges."""
+        found = self._indexes.get(id(node))
+        if found is None:
+            # It is there before it is filled: a merge of itself finds nothing.
+            found = self._indexes[id(node)] = {}
+            for key, value in node.value:
+                found.setdefault(key.value, (key, value))
+            for value in [value for key, value in node.value if key.value == "<<"]:
+                for source in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                    if isinstance(source, yaml.MappingNode):
+                        for name, pair in self._index(source).items():
+                            found.setdefault(name, pair)
+        return found
+
+
+def steps_of(path: str) -> Steps:
+    """Split a path such as `spec.config[0].parameters[a.b]` into its steps."""
+    return tuple(
+        name or (int(index) if index.isdigit() else index) for name, index in _STEP.findall(path)
+    )
+
+
+def read(text: str) -> Iterator[ManifestDocument]:
+    """Yield the documents of a text, YAML or JSON; empty ones are left out.
+
+    Raises:
+        UnreadableError: It is neither, or too large to be a manifest.
+    """
+    if len(text) > MAX_TEXT:
+        raise UnreadableError(f"larger than {MAX_TEXT >> 20} MiB", 0, 0)
+    if text.lstrip()[:1] not in ("{", "["):
+        yield from _read_yaml(text)
+        return
+    try:
+        yield from [ManifestDocument(*parts) for parts in jsontext.read(text)]
+    except UnreadableError as invalid:
+        # Flow style YAML begins like JSON; where both fail, JSON is what was meant.
+        try:
+            documents = list(_read_yaml(text))
+        except UnreadableError:
+            raise invalid from None
+        yield from documents
+
+
+def _read_yaml(text: str) -> Iterator[ManifestDocument]:
+    before = 0
+    for tree, start, line, end in yamltext.read(text):
+        yield ManifestDocument(tree, text[start:end], line, start, text[before:start])
+        before = end

@@ -1,0 +1,103 @@
+"""JSON files: values after each other, with repeated keys and huge numbers kept visible."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from dragoman_configs.unreadable import MAX_DOCUMENT_DEPTH, DuplicateKeys, OutOfRangeNumber
+from dragoman_toolkit.linting.manifests.yamltext import MAX_VALUES, UnreadableError
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_MOST_DIGITS = 64
+
+
+def read(text: str) -> Iterator[tuple[Any, str, int, int]]:
+    """Yield tree, text, number of the first line from 0, and offset of each value.
+
+    Raises:
+        UnreadableError: Invalid JSON, or beyond the limits.
+    """
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_members,
+        parse_int=_integer,
+        parse_float=_float,
+        parse_constant=_constant,
+    )
+    start = _after_space(text, 0)
+    while start < len(text):
+        tree, end = _decoded(decoder, text, start)
+        line = text.count("\n", 0, start)
+        first = text.rfind("\n", 0, start) + 1
+        _bound(tree, line)
+        yield _clean(tree), text[first:end], line, first
+        start = _after_space(text, end)
+
+
+def _decoded(decoder: json.JSONDecoder, text: str, start: int) -> tuple[Any, int]:
+    try:
+        return decoder.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        raise UnreadableError(f"invalid JSON: {error.msg}", error.lineno, error.colno) from None
+    except RecursionError:
+        line = text.count("\n", 0, start) + 1
+        raise UnreadableError(f"nested deeper than {MAX_DOCUMENT_DEPTH} levels", line, 1) from None
+
+
+def _after_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    return members if len(members) == len(pairs) else DuplicateKeys(pairs)
+
+
+def _integer(digits: str) -> int | OutOfRangeNumber:
+    return int(digits) if len(digits) <= _MOST_DIGITS else _beyond(digits)
+
+
+def _beyond(digits: str) -> Any:
+    number = float(digits)
+    return OutOfRangeNumber(digits[:_MOST_DIGITS]) if abs(number) == float("inf") else number
+
+
+def _float(digits: str) -> Any:
+    return _beyond(digits)
+
+
+def _constant(name: str) -> Any:
+    raise json.JSONDecodeError(f"JSON has no number {name}", "", 0)
+
+
+def _bound(tree: Any, line: int) -> None:
+    """Refuse what no API server would take, before anything recurses into it."""
+    level, depth, count = [tree], 0, 0
+    while level:
+        count += len(level)
+        if count > MAX_VALUES:
+            raise UnreadableError(f"more than {MAX_VALUES} values in one document", line + 1, 1)
+        if depth > MAX_DOCUMENT_DEPTH:
+            raise UnreadableError(f"nested deeper than {MAX_DOCUMENT_DEPTH} levels", line + 1, 1)
+        level = [child for value in level for child in _children(value)]
+        depth += 1
+
+
+def _children(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _clean(value: Any) -> Any:
+    """Replace lone surrogates, which JSON escapes can make and no encoding can carry."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    if isinstance(value, DuplicateKeys):
+        return value
+    if isinstance(value, dict):
+        return {_clean(name): _clean(item) for name, item in value.items()}
+    return value

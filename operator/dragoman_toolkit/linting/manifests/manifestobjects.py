@@ -1,0 +1,313 @@
+"""The objects of documents, and the parts of them that rules look at."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from dragoman_toolkit.linting.manifests.documents import ManifestDocument
+
+GROUP = "resource.k8s.io"
+_MAX_LIST = 100_000
+
+Steps = tuple[str | int, ...]
+
+POD_SPECS: Mapping[str, Steps] = {
+    "Pod": ("spec",),
+    "PodTemplate": ("template", "spec"),
+    "ReplicationController": ("spec", "template", "spec"),
+    "ReplicaSet": ("spec", "template", "spec"),
+    "Deployment": ("spec", "template", "spec"),
+    "StatefulSet": ("spec", "template", "spec"),
+    "DaemonSet": ("spec", "template", "spec"),
+    "Job": ("spec", "template", "spec"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+}
+"""Where each kind holds the spec of its pods."""
+
+_SCHEMAS = ("CustomResourceDefinition", "ConfigMap", "Secret")
+"""Kinds that may hold the text or the schema of pods, but no pods."""
+_POD_GROUPS = ("v1", "apps/v1", "batch/v1")
+_FLAT = (
+    "deviceClassName",
+    "selectors",
+    "allocationMode",
+    "count",
+    "adminAccess",
+    "tolerations",
+    "capacity",
+)
+"""Fields of a request that stand beside its name in v1beta1 and below `exactly` later."""
+
+FLAT_FIELDS = frozenset(_FLAT)
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """Return a mapping, an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def sequence(value: Any) -> list[Any]:
+    """Return a list, an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def text(value: Any) -> str:
+    """Return a string, an empty one for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def expression_of(selector: Any) -> str | None:
+    """Return the expression of a selector, an empty one where it is missing below `cel`."""
+    cel = mapping(selector).get("cel")
+    if not isinstance(cel, dict):
+        return None
+    expression = cel.get("expression", "")
+    return expression if isinstance(expression, str) else "" if expression is None else None
+
+
+def reach(value: Any, steps: Steps) -> Any:
+    """Follow a path; None where it ends early."""
+    for step in steps:
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestRequest:
+    """A request of a claim, or one of its alternatives.
+
+    Attributes:
+        name: `main`, or `main/sub` for an alternative.
+        steps: Where its fields stand: the class name, selectors and so on.
+        body: These fields.
+    """
+
+    name: str
+    steps: Steps
+    body: dict[str, Any]
+
+    @property
+    def class_name(self) -> str:
+        """Name the DeviceClass; empty without one."""
+        return text(self.body.get("deviceClassName"))
+
+
+@dataclass(frozen=True, slots=True)
+class PodSpec:
+    """The spec of the pods that an object makes.
+
+    Attributes:
+        steps: Where it stands.
+        spec: Its fields.
+        copies: How many pods may run with it at once; None where that is not known.
+    """
+
+    steps: Steps
+    spec: dict[str, Any]
+    copies: int | None
+
+    def containers(self) -> Iterator[tuple[Steps, dict[str, Any]]]:
+        """Yield every container with its path."""
+        for name in ("initContainers", "containers", "ephemeralContainers"):
+            for index, container in enumerate(sequence(self.spec.get(name))):
+                yield (*self.steps, name, index), mapping(container)
+
+    def uses(self) -> Iterator[tuple[Steps, list[Any]]]:
+        """Yield `resources.claims` of every container with its path."""
+        for steps, container in self.containers():
+            claims = sequence(mapping(container.get("resources")).get("claims"))
+            yield (*steps, "resources", "claims"), claims
+
+
+@dataclass(frozen=True)
+class Object:
+    """One object of a document.
+
+    Attributes:
+        file: Name of its file.
+        document: The document that holds it.
+        root: Where it stands in the document: `()`, or below `items` of a list.
+        tree: The object itself.
+    """
+
+    file: str
+    document: ManifestDocument
+    root: Steps
+    tree: dict[str, Any] = field(repr=False)
+
+    @cached_property
+    def api_version(self) -> str:
+        """The apiVersion; empty where it is no string."""
+        return text(self.tree.get("apiVersion"))
+
+    @cached_property
+    def kind(self) -> str:
+        """The kind; empty where it is no string."""
+        return text(self.tree.get("kind"))
+
+    @property
+    def group(self) -> str:
+        """The API group; empty for core kinds."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def version(self) -> str:
+        """The version within the group."""
+        return self.api_version.rpartition("/")[2]
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata; empty where there is none."""
+        return mapping(self.tree.get("metadata"))
+
+    @property
+    def name(self) -> str:
+        """The name; empty where there is none."""
+        return text(self.metadata.get("name"))
+
+    @property
+    def namespace(self) -> str:
+        """The namespace; empty where the manifest leaves it to the client."""
+        return text(self.metadata.get("namespace"))
+
+    @property
+    def title(self) -> str:
+        """Kind, namespace and name for people."""
+        name = self.name or text(self.metadata.get("generateName")) or "(no name)"
+        return f"{self.kind} {self.namespace}/{name}" if self.namespace else f"{self.kind} {name}"
+
+    @property
+    def in_group(self) -> bool:
+        """Whether the object is of resource.k8s.io."""
+        return self.group == GROUP
+
+    @cached_property
+    def claim_steps(self) -> Steps | None:
+        """Where `devices` of a claim or template stands; None for other kinds."""
+        if not self.in_group:
+            return None
+        places: dict[str, Steps] = {
+            "ResourceClaim": ("spec", "devices"),
+            "ResourceClaimTemplate": ("spec", "spec", "devices"),
+        }
+        return places.get(self.kind)
+
+    @cached_property
+    def devices(self) -> dict[str, Any]:
+        """`devices` of a claim or template; empty for other kinds."""
+        return mapping(reach(self.tree, self.claim_steps)) if self.claim_steps else {}
+
+    @cached_property
+    def requests(self) -> tuple[ManifestRequest, ...]:
+        """The requests of a claim or template, alternatives instead of their request."""
+        return tuple(self._requests())
+
+    def _requests(self) -> Iterator[ManifestRequest]:
+        if self.claim_steps is None:
+            return
+        for index, one in enumerate(sequence(self.devices.get("requests"))):
+            request = mapping(one)
+            steps = (*self.claim_steps, "requests", index)
+            name = text(request.get("name"))
+            alternatives = sequence(request.get("firstAvailable"))
+            for number, sub in enumerate(alternatives):
+                body = mapping(sub)
+                place = (*steps, "firstAvailable", number)
+                yield ManifestRequest(f"{name}/{text(body.get('name'))}", place, body)
+            if isinstance(request.get("exactly"), dict):
+                yield ManifestRequest(name, (*steps, "exactly"), request["exactly"])
+            elif not alternatives:
+                yield ManifestRequest(name, steps, request)
+
+    @cached_property
+    def pods(self) -> PodSpec | None:
+        """The spec of the pods that this object is or makes; None for other kinds."""
+        steps = POD_SPECS.get(self.kind)
+        if steps is None or self.api_version not in _POD_GROUPS:
+            return None
+        return PodSpec(steps, mapping(reach(self.tree, steps)), _copies(self))
+
+    @cached_property
+    def pod_specs(self) -> tuple[PodSpec, ...]:
+        """The specs of all pods that this object is or makes, in any kind, known by their shape."""
+        if self.in_group or (self.pods is None and self.kind in _SCHEMAS):
+            return ()
+        return (self.pods,) if self.pods is not None else tuple(_shaped(self.tree))
+
+    def selectors(self) -> Iterator[tuple[Steps, str]]:
+        """Yield the CEL selectors with their paths."""
+        for steps, holder in self.selector_lists():
+            for index, selector in enumerate(holder):
+                expression = expression_of(selector)
+                if expression is not None:
+                    yield (*steps, index, "cel", "expression"), expression
+
+    def selector_lists(self) -> Iterator[tuple[Steps, list[Any]]]:
+        """Yield the lists of selectors with their paths."""
+        if self.in_group and self.kind == "DeviceClass":
+            yield ("spec", "selectors"), sequence(reach(self.tree, ("spec", "selectors")))
+        for request in self.requests:
+            yield (*request.steps, "selectors"), sequence(request.body.get("selectors"))
+
+
+def _shaped(tree: Any) -> Iterator[PodSpec]:
+    """Yield what has containers and claims as the spec of a pod has, wherever it stands."""
+    stack: list[tuple[Steps, Any]] = [((), tree)]
+    while stack:
+        steps, value = stack.pop()
+        if isinstance(value, list):
+            stack += [((*steps, index), one) for index, one in enumerate(value)]
+        elif isinstance(value, dict):
+            found = PodSpec(steps, value, 1)
+            if isinstance(value.get("containers"), list) and (
+                "resourceClaims" in value or any(uses for _, uses in found.uses())
+            ):
+                yield found
+            else:
+                stack += [((*steps, name), one) for name, one in value.items()]
+
+
+def _copies(obj: Object) -> int | None:
+    spec = mapping(obj.tree.get("spec"))
+    if obj.kind in ("Pod", "PodTemplate"):
+        return 1
+    if obj.kind == "DaemonSet":
+        return None
+    if obj.kind == "CronJob":
+        spec = mapping(reach(spec, ("jobTemplate", "spec")))
+    name = "parallelism" if obj.kind in ("Job", "CronJob") else "replicas"
+    value = spec.get(name, 1)
+    return value if type(value) is int else 1
+
+
+def objects(file: str, document: ManifestDocument) -> Iterator[Object]:
+    """Yield the objects of a document, those of lists one by one."""
+    yield from _expanded(file, document, document.tree, ())
+
+
+def _expanded(file: str, document: ManifestDocument, tree: Any, root: Steps) -> Iterator[Object]:
+    if not isinstance(tree, dict):
+        return
+    kind, items = tree.get("kind"), tree.get("items")
+    if isinstance(kind, str) and kind.endswith("List") and isinstance(items, list):
+        for index, item in enumerate(items[:_MAX_LIST]):
+            typed = _typed(item, kind, tree)
+            yield from _expanded(file, document, typed, (*root, "items", index))
+    else:
+        yield Object(file, document, root, tree)
+
+
+def _typed(item: Any, kind: str, parent: dict[str, Any]) -> Any:
+    """Give items of a typed list, such as ResourceClaimList, the kind that they may leave out."""
+    implied = {"apiVersion": parent.get("apiVersion"), "kind": kind.removesuffix("List")}
+    if (
+        not isinstance(item, dict)
+        or not implied["kind"]
+        or ("kind" in item and "apiVersion" in item)
+    ):
+        return item
+    return {**implied, **item}

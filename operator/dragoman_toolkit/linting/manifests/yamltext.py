@@ -1,0 +1,232 @@
+"""YAML as kubectl reads it: YAML 1.1 with Go's idea of numbers.
+
+`yes` and `y` are booleans, also as keys; `010` is eight; `1e1` is a number and `1:30` is none; keys
+become strings. Unlike kubectl, `1.0` stays different from `1`, and repeated keys are seen.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from dragoman_configs.strictjson import InvalidJSONError
+from dragoman_configs.unreadable import MAX_DOCUMENT_DEPTH, DuplicateKeys
+
+MAX_VALUES = 100_000
+"""Values of one document with aliases and merge keys written out: few bytes can be billions."""
+
+_PLAIN = "tag:dragoman.dev,plain"
+_CORE = "tag:yaml.org,2002:"
+_STRING = f"{_CORE}str"
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **{w: True for word in ("y", "yes", "true", "on") for w in (word, word.title(), word.upper())},
+    **{
+        w: False for word in ("n", "no", "false", "off") for w in (word, word.title(), word.upper())
+    },
+}
+_NUMERIC = frozenset("+-.0123456789")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
+_INTEGER = re.compile(
+    r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([0-9]+))", re.ASCII
+)
+_BASES = (16, 2, 8, 10)
+_SAFE_DEPTH = 500
+_PREFIX = re.compile(r"^[ ?:-]{64,}", re.MULTILINE)
+_BRACKET = re.compile(r"[\[\]{}]")
+
+
+class UnreadableError(InvalidJSONError):
+    """A text that is neither YAML nor JSON, or beyond the limits.
+
+    Attributes:
+        line: 1-based line where reading ended; 0 for the text as a whole.
+        column: 1-based column; 0 as above.
+    """
+
+    def __init__(self, reason: str, line: int, column: int) -> None:
+        super().__init__(reason)
+        self.line = line
+        self.column = column
+
+
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Leaves plain scalars unresolved, so that kubectl's rules can be applied to them."""
+
+    def resolve(self, kind: type[Any], _value: Any, implicit: Any) -> Any:
+        """Return the tag of a node without one."""
+        if kind is yaml.ScalarNode:
+            return _PLAIN if implicit[0] else _STRING
+        return f"{_CORE}seq" if kind is yaml.SequenceNode else f"{_CORE}map"
+
+
+def read(text: str) -> Iterator[tuple[Any, int, int, int]]:
+    """Yield tree, offset of the first line, its number from 0, and end offset of each document.
+
+    Raises:
+        UnreadableError: Invalid YAML, a key that is no scalar, a number that JSON cannot hold.
+    """
+    try:
+        if _may_be_deep(text):
+            _refuse_deep(text)
+        for node in yaml.compose_all(text, Loader=Loader):
+            if node is None:
+                continue
+            tree = _DocumentBuilder().build(node, 0)
+            if tree is not None:
+                first, last = node.start_mark, node.end_mark
+                start = text.rfind("\n", 0, first.index) + 1
+                yield tree, start, first.line, last.index
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        raise UnreadableError(f"invalid YAML: {error.problem or error.context}", *where) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else 1
+        raise UnreadableError(f"invalid YAML: {error.reason}", line, 1) from None
+    except RecursionError:
+        raise UnreadableError("nested too deeply", 1, 1) from None
+
+
+def _may_be_deep(text: str) -> bool:
+    """Estimate from brackets and indentation whether composing could exhaust the C stack.
+
+    The composer of libyaml's binding recurses in C, without Python's limit.
+    """
+    if any(len(prefix) > _SAFE_DEPTH for prefix in _PREFIX.findall(text)):
+        return True
+    if text.count("[") + text.count("{") <= _SAFE_DEPTH:
+        return False
+    depth = 0
+    for bracket in _BRACKET.findall(text):
+        depth = depth + 1 if bracket in "[{" else max(0, depth - 1)
+        if depth > _SAFE_DEPTH:
+            return True
+    return False
+
+
+def _refuse_deep(text: str) -> None:
+    """Count the depth of nesting event by event, which needs no stack.
+
+    Raises:
+        UnreadableError: Beyond the limit.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DOCUMENT_DEPTH:
+            raise _fault(f"nested deeper than {MAX_DOCUMENT_DEPTH} levels", event)
+
+
+def _fault(reason: str, node: Any) -> UnreadableError:
+    return UnreadableError(reason, node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+class _DocumentBuilder:
+    """One document being built; counts its values."""
+
+    __slots__ = ("values",)
+
+    def __init__(self) -> None:
+        self.values = 0
+
+    def _count(self, node: Any, values: int = 1) -> None:
+        self.values += values
+        if self.values > MAX_VALUES:
+            raise _fault(f"more than {MAX_VALUES} values in one document", node)
+
+    def build(self, node: Any, depth: int) -> Any:
+        self._count(node)
+        if type(node) is yaml.ScalarNode:
+            return node.value if node.tag == _STRING else _scalar(node)
+        if depth >= MAX_DOCUMENT_DEPTH:
+            raise _fault(f"nested deeper than {MAX_DOCUMENT_DEPTH} levels", node)
+        if isinstance(node, yaml.MappingNode):
+            pairs = self.pairs(node, depth + 1)
+            members = dict(pairs)
+            return members if len(members) == len(pairs) else DuplicateKeys(pairs)
+        return [self.build(item, depth + 1) for item in node.value]
+
+    def pairs(self, node: Any, depth: int) -> list[tuple[str, Any]]:
+        if depth >= MAX_DOCUMENT_DEPTH:
+            raise _fault(f"nested deeper than {MAX_DOCUMENT_DEPTH} levels", node)
+        pairs: list[tuple[str, Any]] = []
+        merged: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if key_node.value == "<<" and key_node.tag == _PLAIN:
+                for source in _merge_sources(value_node):
+                    # A merge costs as much as what it copies, also where that is nothing.
+                    found = self.pairs(source, depth + 1)
+                    self._count(source, 1 + len(found))
+                    for name, value in found:
+                        merged.setdefault(name, value)
+                continue
+            pairs.append((_key(key_node), self.build(value_node, depth)))
+        if not merged:
+            return pairs
+        own = {name for name, _ in pairs}
+        return [(name, value) for name, value in merged.items() if name not in own] + pairs
+
+
+def _merge_sources(node: Any) -> list[Any]:
+    sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
+    if not all(isinstance(source, yaml.MappingNode) for source in sources):
+        raise _fault("a merge key wants mappings", node)
+    return list(sources)
+
+
+def _key(node: Any) -> str:
+    if type(node) is not yaml.ScalarNode:
+        raise _fault("a key must be a scalar", node)
+    key = node.value if node.tag == _STRING else _scalar(node)
+    if type(key) is str:
+        return key
+    if key is None:
+        raise _fault("a key must not be null", node)
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return str(key)
+
+
+def _scalar(node: Any) -> Any:
+    text, tag = node.value, node.tag
+    if tag == _PLAIN:
+        if text in _WORDS:
+            return _WORDS[text]
+        return _number(node, text) if text[0] in _NUMERIC else text
+    tag = tag.removeprefix(_CORE)
+    if tag in ("null", "bool", "int", "float"):
+        value = _WORDS[text] if text in _WORDS else _number(node, text)
+        return float(value) if tag == "float" and isinstance(value, int) else value
+    return _binary(node) if tag == "binary" else text
+
+
+def _number(node: Any, text: str) -> Any:
+    if text.lstrip("+-").lower() in (".inf", ".nan"):
+        raise _fault(f"JSON has no number {text}", node)
+    digits = text.replace("_", "")
+    integer = _INTEGER.fullmatch(digits) if len(digits) <= 64 else None
+    if integer:
+        sign, *forms = integer.groups()
+        base, found = next(
+            (base, form) for base, form in zip(_BASES, forms, strict=True) if form is not None
+        )
+        return int(f"{sign}{found}", base)
+    if _FLOAT.fullmatch(digits):
+        number = float(digits)
+        # Go takes a number beyond a double for a string.
+        return number if abs(number) != float("inf") else text
+    return text
+
+
+def _binary(node: Any) -> str:
+    try:
+        return base64.b64decode(node.value).decode("utf-8", "replace")
+    except (binascii.Error, ValueError):
+        raise _fault("!!binary wants base64", node) from None

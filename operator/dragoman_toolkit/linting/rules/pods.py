@@ -1,0 +1,212 @@
+"""Rules about pods, and what makes pods, together with the claims that they name."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from dragoman_base.words.spelling import closest
+from dragoman_toolkit.linting.findings.finding import ERROR, WARNING, Problem, Steps, render
+from dragoman_toolkit.linting.knowledge.context import Context
+from dragoman_toolkit.linting.manifests.manifestobjects import (
+    Object,
+    PodSpec,
+    mapping,
+    sequence,
+    text,
+)
+from dragoman_toolkit.linting.selectors.scopes import scopes
+
+MISSING = "dra/reference-missing"
+SHARED = "dra/shared-claim"
+DOUBLE = "dra/double-request"
+MAX_CONSUMERS = 256
+_PREFIX = "deviceclass.resource.kubernetes.io/"
+_KINDS = {
+    "resourceClaimName": "ResourceClaim",
+    "resourceClaimTemplateName": "ResourceClaimTemplate",
+}
+
+
+def claim_kinds() -> dict[str, str]:
+    """Return the kind that each field of an entry of `resourceClaims` names."""
+    return dict(_KINDS)
+
+
+def check_references(obj: Object, context: Context) -> Iterator[Problem]:
+    """Find names that no object has."""
+    for pods in obj.pod_specs:
+        claims: dict[str, Object] = {}
+        for steps, entry in pod_claims(pods):
+            yield from _claim_reference(obj, steps, entry, context, claims)
+        yield from _request_references(pods, claims)
+    if obj.kind == "PodGroup" and obj.group == "scheduling.k8s.io":
+        entries = sequence(mapping(obj.tree.get("spec")).get("resourceClaims"))
+        for index, entry in enumerate(map(mapping, entries)):
+            steps = ("spec", "resourceClaims", index)
+            yield from _claim_reference(obj, steps, entry, context, {})
+    for request in obj.requests:
+        yield from _class_reference(
+            (*request.steps, "deviceClassName"), request.class_name, context
+        )
+
+
+def pod_claims(pods: PodSpec) -> Iterator[tuple[Steps, dict[str, Any]]]:
+    """Yield the entries of `resourceClaims`, their fields lifted out of `source`."""
+    for index, entry in enumerate(map(mapping, sequence(pods.spec.get("resourceClaims")))):
+        yield (*pods.steps, "resourceClaims", index), {**entry, **mapping(entry.get("source"))}
+
+
+def _claim_reference(
+    obj: Object, steps: Steps, entry: dict[str, Any], context: Context, claims: dict[str, Object]
+) -> Iterator[Problem]:
+    for field, kind in _KINDS.items():
+        name = text(entry.get(field))
+        if not name:
+            continue
+        found = context.find(kind, obj.namespace, name)
+        if found is not None:
+            claims[text(entry.get("name"))] = found
+            continue
+        other = next(one for one in _KINDS.values() if one != kind)
+        swapped = context.find(other, obj.namespace, name)
+        if swapped is not None:
+            right = next(key for key, value in _KINDS.items() if value == other)
+            message = f"{render((*steps, field))}: {name} is a {other}, not a {kind}"
+            yield Problem(MISSING, (*steps, field), message, f"write {right}: {name}", ERROR)
+        else:
+            yield from _missing((*steps, field), kind, name, context, obj.namespace)
+
+
+def _missing(
+    steps: Steps, kind: str, name: str, context: Context, namespace: str = ""
+) -> Iterator[Problem]:
+    known = context.names.get(kind, set())
+    guess = closest(name, known, edits=2)
+    if not context.complete and guess is None:
+        return  # it may be in the cluster already
+    message = f'{render(steps)}: no {kind} "{name}" in the input'
+    if name in known:
+        places = sorted(
+            one.namespace for one in context.objects if (one.kind, one.name) == (kind, name)
+        )
+        message = (
+            f'{render(steps)}: {kind} "{name}" is in namespace {", ".join(places)}, and this object'
+            f" in {namespace}; a pod uses those of its own namespace only"
+        )
+    suggestion = f'did you mean "{guess}"?' if guess and guess != name else ""
+    yield Problem(MISSING, steps, message, suggestion, ERROR if context.complete else WARNING)
+
+
+def _class_reference(steps: Steps, name: str, context: Context) -> Iterator[Problem]:
+    if name and context.device_class(name) is None:
+        yield from _missing(steps, "DeviceClass", name, context)
+
+
+def _request_references(pods: PodSpec, claims: dict[str, Object]) -> Iterator[Problem]:
+    for steps, container in pods.containers():
+        entries = sequence(mapping(container.get("resources")).get("claims"))
+        for index, entry in enumerate(map(mapping, entries)):
+            claim = claims.get(text(entry.get("name")))
+            request = text(entry.get("request"))
+            if claim is None or not request:
+                continue
+            known = {one.name.partition("/")[0] for one in claim.requests}
+            if request not in known:
+                place = (*steps, "resources", "claims", index, "request")
+                message = f'{render(place)}: {claim.title} has no request "{request}"'
+                guess = closest(request, known)
+                listed = ", ".join(sorted(known))
+                hint = f'did you mean "{guess}"?' if guess else f"it has: {listed}"
+                yield Problem(MISSING, place, message, hint, ERROR)
+
+
+def check_shared(obj: Object, context: Context) -> Iterator[Problem]:
+    """Find one claim for more pods than can use its devices together.
+
+    Source: an allocation to node-local devices binds all its pods to one node; status.reservedFor
+    has at most 256 entries (pkg/apis/resource/types.go).
+    """
+    pods = obj.pods
+    if pods is None or obj.kind in ("Pod", "PodTemplate"):
+        return
+    for steps, entry in pod_claims(pods):
+        name = text(entry.get("resourceClaimName"))
+        if not name or (pods.copies is not None and pods.copies <= 1):
+            continue
+        place = (*steps, "resourceClaimName")
+        copies = "every node" if pods.copies is None else f"{pods.copies} pods"
+        if pods.copies is not None and pods.copies > MAX_CONSUMERS:
+            message = f"{render(place)}: {copies} name one claim, which takes {MAX_CONSUMERS}"
+            yield Problem(SHARED, place, message, "write resourceClaimTemplateName")
+        elif not _network_attached(context, obj, name):
+            message = f"{render(place)}: {copies} share one claim and its devices, all on one node"
+            yield Problem(SHARED, place, message, "resourceClaimTemplateName gives each its own")
+
+
+def _network_attached(context: Context, obj: Object, name: str) -> bool:
+    """Tell whether given slices say that the claim's devices are not bound to one node."""
+    claim = context.find("ResourceClaim", obj.namespace, name)
+    if claim is None:
+        return False
+    drivers = {
+        text(mapping(one.tree.get("spec")).get("driver"))
+        for one in context.objects
+        if one.kind == "ResourceSlice" and not mapping(one.tree.get("spec")).get("nodeName")
+    }
+    from dragoman_toolkit.linting.selectors.implications import drivers_of  # noqa: PLC0415 — CEL is heavy
+
+    if not drivers:
+        return False
+    for scope in scopes(claim, context):
+        named = drivers_of(scope, context)
+        if not named or not named <= drivers:
+            return False
+    return True
+
+
+def check_double(obj: Object, context: Context) -> Iterator[Problem]:
+    """Find an extended resource and a claim that ask for devices of one class (KEP-5004)."""
+    for pods in obj.pod_specs:
+        yield from _double(obj, pods, context)
+
+
+def _double(obj: Object, pods: PodSpec, context: Context) -> Iterator[Problem]:
+    classes = _claimed_classes(obj, pods, context)
+    if not classes:
+        return
+    for steps, container in pods.containers():
+        resources = mapping(container.get("resources"))
+        seen: set[str] = set()
+        for part in ("limits", "requests"):
+            for resource in mapping(resources.get(part)):
+                owner = _class_of(resource, context)
+                if owner in classes and resource not in seen:
+                    seen.add(resource)
+                    place = (*steps, "resources", part, resource)
+                    message = (
+                        f"{render(place)}: asks for a device of class {owner},"
+                        f" and claim {classes[owner]} asks for another"
+                    )
+                    yield Problem(DOUBLE, place, message, "keep one of both")
+
+
+def _claimed_classes(obj: Object, pods: PodSpec, context: Context) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for _, entry in pod_claims(pods):
+        for field, kind in _KINDS.items():
+            name = text(entry.get(field))
+            claim = context.find(kind, obj.namespace, name) if name else None
+            for request in claim.requests if claim else ():
+                found.setdefault(request.class_name, text(entry.get("name")))
+    return found
+
+
+def _class_of(resource: str, context: Context) -> str:
+    if resource.startswith(_PREFIX):
+        return resource.removeprefix(_PREFIX)
+    for one in context.objects:
+        if one.kind == "DeviceClass" and one.in_group:
+            spec = mapping(one.tree.get("spec"))
+            if spec.get("extendedResourceName") == resource:
+                return one.name
+    # Well-known classes whose driver replaces a device plugin of that resource name.
+    return {"nvidia.com/gpu": "gpu.nvidia.com", "amd.com/gpu": "gpu.amd.com"}.get(resource, "")

@@ -1,0 +1,92 @@
+"""What pods say about claims and extended resources, beyond the schema; no more of a pod."""
+
+import re
+from typing import Any
+
+from dragoman_toolkit.linting.findings.finding import Steps
+from dragoman_toolkit.linting.knowledge.api import is_quantity
+from dragoman_toolkit.linting.manifests.manifestobjects import PodSpec, mapping, sequence, text
+from dragoman_toolkit.linting.validation.errors import Errors
+from dragoman_toolkit.linting.validation.names import label_fault, subdomain_fault
+
+_NATIVE = re.compile(r"(.*\.)?kubernetes\.io")
+"""Domains of resources that are none of a device plugin or class."""
+_NAMES = ("resourceClaimName", "resourceClaimTemplateName")
+_BOTH = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+_NEITHER = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+
+
+def check_pods(errors: Errors, pods: PodSpec) -> None:
+    """Check the claims of pods, and what they ask of extended resources."""
+    check_pod_claims(errors, (*pods.steps, "resourceClaims"), pods.spec.get("resourceClaims"))
+    if mapping(pods.spec.get("resources")).get("claims"):
+        place = (*pods.steps, "resources", "claims")
+        errors.forbidden(place, "a pod names claims in resourceClaims, its containers use them")
+    for steps, container in pods.containers():
+        resources = mapping(container.get("resources"))
+        check_container_claims(
+            errors, (*steps, "resources", "claims"), resources.get("claims"), pods
+        )
+        _check_extended(errors, (*steps, "resources"), resources)
+
+
+def _check_extended(errors: Errors, steps: Steps, resources: dict[str, Any]) -> None:
+    """Check that an extended resource is asked for in equal numbers, as it cannot be shared."""
+    limits, requests = mapping(resources.get("limits")), mapping(resources.get("requests"))
+    for name, amount in requests.items():
+        domain, slash, _ = name.partition("/")
+        if not slash or _NATIVE.fullmatch(domain) or name.startswith("requests."):
+            continue
+        place = (*steps, "requests", name)
+        if name not in limits:
+            detail = f"{name} needs a limit that equals the request"
+            errors.required((*steps, "limits"), detail)
+        elif is_quantity(amount) and is_quantity(limits[name]) and str(amount) != str(limits[name]):
+            errors.invalid(place, amount, f"must be equal to {name} limit of {limits[name]}")
+
+
+def check_pod_claims(errors: Errors, steps: Steps, claims: Any) -> None:
+    """Check `resourceClaims` of a pod or pod group."""
+    seen: set[str] = set()
+    for index, claim in enumerate(map(mapping, sequence(claims))):
+        at, name = (*steps, index), text(claim.get("name"))
+        if not name:
+            errors.required((*at, "name"))
+        elif name in seen:
+            errors.duplicate((*at, "name"), name)
+        elif fault := label_fault(name):
+            errors.invalid((*at, "name"), name, fault)
+        seen.add(name)
+        given = [one for one in _NAMES if claim.get(one) is not None]
+        if len(given) == 2:
+            errors.add(at, f"Invalid value: {_BOTH}")
+        elif not given and "source" not in claim:
+            errors.add(at, f"Invalid value: {_NEITHER}")
+        for one in given:
+            if fault := subdomain_fault(text(claim[one])):
+                errors.invalid((*at, one), text(claim[one]), fault)
+
+
+def check_container_claims(errors: Errors, steps: Steps, claims: Any, pods: PodSpec) -> None:
+    """Check `resources.claims` of a container."""
+    declared = [text(mapping(one).get("name")) for one in sequence(pods.spec.get("resourceClaims"))]
+    whole: set[str] = set()
+    parts: set[tuple[str, str]] = set()
+    for index, claim in enumerate(map(mapping, sequence(claims))):
+        at, name, request = (*steps, index), text(claim.get("name")), text(claim.get("request"))
+        if not name:
+            errors.required(at)
+            continue
+        if request and (fault := label_fault(request)):
+            errors.invalid((*at, "request"), request, fault)
+        overlaps = not request and any(name == one for one, _ in parts)
+        if name in whole or (name, request) in parts or overlaps:
+            errors.duplicate(at, f"{name}/{request}" if request and name not in whole else name)
+        if request:
+            parts.add((name, request))
+        else:
+            whole.add(name)
+        if name not in declared:
+            listed = ", ".join(sorted({one for one in declared if one})) or "none"
+            detail = f"must be one of the names in pod.spec.resourceClaims: {listed}"
+            errors.add(at, f'Not found: "{name}": {detail}', "dra/reference-missing")
