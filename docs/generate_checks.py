@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dragoman_drivers.conformance import checks
 from dragoman_drivers.conformance.scenarios import all_scenarios
-from dragoman_drivers.pretend.faults import MUTANTS, broken_check
+from tests.support.mutants.table import MUTANTS, broken_check
 
 PAGE = Path(__file__).with_name("checks.md")
 HEAD = """\

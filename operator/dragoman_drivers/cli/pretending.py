@@ -24,19 +24,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dragoman_configs.compile.registry import Registry
+    from dragoman_drivers.pretend.driver import Driver
     from dragoman_drivers.pretend.running import Pretender
 
 
 EXTRA = "in a checkout of dragoman, pip install '.[conformance]'"
 
 
-def run(options: Mapping[str, Any]) -> None:
+def run(options: Mapping[str, Any], kind: type[Driver] | None = None) -> None:
     """List what is known, or publish until a signal ends the process."""
     if options["list_faults"] or options["list_shapes"]:
         _list(options)
         return
     try:
-        _run(options)
+        _run(options, kind)
     except ModuleNotFoundError as error:
         if error.name != "grpc":
             raise
@@ -49,15 +50,13 @@ def _list(options: Mapping[str, Any]) -> None:
         return
     for name, text in faults.CONDITIONS.items():
         click.echo(f"{name}=VALUE\t{text}")
-    for name, text in faults.MUTANTS.items():
-        click.echo(f"{name}\t{text}")
 
 
-def _run(options: Mapping[str, Any]) -> None:
+def _run(options: Mapping[str, Any], kind: type[Driver] | None) -> None:
     from dragoman_drivers.pretend import running  # noqa: PLC0415 — needs grpc
 
     try:
-        faults.parse(options["faults"])
+        misbehaving = faults.parse(options["faults"], kind.further if kind else faults.NONE)
     except faults.FaultError as error:
         raise click.UsageError(f"--fault: {error}") from None
     driver, pools = _pools(options)
@@ -83,24 +82,27 @@ def _run(options: Mapping[str, Any]) -> None:
         say(f"{name}: {count} devices of {len(pools)} nodes published in {seconds:.1f} s")
 
     try:
-        running.run(_pretender(api, driver, pools, options, schemas), ready)
+        running.run(_pretender(api, driver, pools, options, schemas, kind, misbehaving), ready)
     finally:
         if options["create_nodes"]:
             nodes.delete()
 
 
-def _pretender(
+def _pretender(  # noqa: PLR0913, PLR0917 — the parts of a run
     api: Api,
     driver: str,
     pools: Sequence[PretendPool],
     options: Mapping[str, Any],
     schemas: Registry | None,
+    kind: type[Driver] | None,
+    misbehaving: faults.Faults,
 ) -> Pretender:
-    from dragoman_drivers.pretend import configs, mutants, running  # noqa: PLC0415 — grpc, CEL
+    from dragoman_drivers.pretend import configs, running  # noqa: PLC0415 — grpc, CEL
+    from dragoman_drivers.pretend.driver import Driver  # noqa: PLC0415 — grpc
 
     if options["kubelet_dir"] is None:
         return running.Slices(api, pools)
-    made = mutants.Mutant(
+    made = (kind or Driver)(
         api,
         options["kubelet_dir"],
         options["cdi_dir"],
@@ -110,7 +112,7 @@ def _pretender(
         validate=configs.validator(driver, schemas),
         instance=options["instance"],
     )
-    made.faults = running.faults_of(options["faults"])
+    made.faults = misbehaving
     running.follow(made, options["faults"])
     if options["http_port"]:
         running.serve_http(made, options["http_port"])

@@ -4,12 +4,14 @@ with Driver(api, kubelet, cdi, node="node-1", devices=4) as driver:
     driver.faults = Faults(slow=2)
 """
 
+import contextlib
 import itertools
 import json
 import logging
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +21,7 @@ from typing import Any, Self
 from urllib3.exceptions import HTTPError
 
 from dragoman_drivers.kubeletplugin import messages, server
+from dragoman_drivers.kubeletplugin.client import CallError, Endpoint
 from dragoman_drivers.kubeletplugin.messages import (
     ClaimReference,
     DeviceHealth,
@@ -68,6 +71,15 @@ HEALTH_SECONDS = 10.0
 """Between two health reports without a change: the kubelet's time-out for one is 30 s."""
 SUN_PATH = 107
 """Bytes of the path of a unix socket on Linux."""
+DEEDS: Mapping[tuple[str, str], str] = {
+    ("prepare", "success"): "prepare",
+    ("prepare", "error"): "refuse",
+    ("unprepare", "success"): "unprepare",
+    ("unprepare", "error"): "cling",
+}
+"""What a call ended in, as metrics name it and as the driver notes it."""
+LIVE_SECONDS = 2.0
+"""For the DRA service to answer a probe."""
 log = logging.getLogger("dragoman_drivers.pretend")
 Devices = int | Sequence[str | Device]
 
@@ -112,6 +124,8 @@ class Driver:
         deeds: What it did, in order.
         spent: Seconds of calls that prepare and unprepare, by call.
     """
+
+    further: Mapping[str, str] = {}
 
     def __init__(  # noqa: PLR0913 — all but three have defaults
         self,
@@ -346,6 +360,27 @@ class Driver:
             )
             for one in self.pool.without(self.faults.lost).devices
         ]
+
+    def liveness(self) -> tuple[int, str]:
+        """Return status and text of a probe: the DRA service must answer an empty request."""
+        try:
+            Endpoint(self.endpoint).call(messages.PREPARE, b"", LIVE_SECONDS)
+        except CallError as error:
+            return 503, f"the DRA service does not answer: {error}\n"
+        return 200, "ok\n"
+
+    def metrics(self) -> dict[str, float]:
+        """Return counters of what it did, and how long it took; no label names a claim."""
+        verbs = Counter(one.verb for one in self.deeds)
+        found = {
+            f'pretend_{call}_claims_total{{result="{result}"}}': float(verbs[verb])
+            for (call, result), verb in DEEDS.items()
+        }
+        found |= {f"pretend_{call}_seconds_total": spent for call, spent in self.spent.items()}
+        # On disk, since another instance may share it: no such series where it is broken.
+        with contextlib.suppress(CheckpointError, OSError):
+            found["pretend_prepared_claims"] = len(self.prepared)
+        return found
 
     # Claims -----------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.server
 import json
 import logging
@@ -13,24 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dragoman_drivers.kubeletplugin import messages
-from dragoman_drivers.kubeletplugin.client import CallError, Endpoint
-from dragoman_drivers.pretend.checkpoint import CheckpointError
 from dragoman_drivers.pretend.driver import Driver
-from dragoman_drivers.pretend.faults import FaultError, Faults, parse
+from dragoman_drivers.pretend.faults import FaultError, parse
 from dragoman_drivers.pretend.publisher import Publisher
 from dragoman_drivers.pretend.slices import PretendPool
 from dragoman_drivers.throwaway.api import Api, ApiError
 
-DEEDS: Mapping[tuple[str, str], str] = {
-    ("prepare", "success"): "prepare",
-    ("prepare", "error"): "refuse",
-    ("unprepare", "success"): "unprepare",
-    ("unprepare", "error"): "cling",
-}
-"""What a call ended in, as metrics name it and as the driver notes it."""
-LIVE_SECONDS = 2.0
-"""For the DRA service to answer a probe."""
 log = logging.getLogger("dragoman_drivers.pretend")
 
 
@@ -146,7 +133,7 @@ def follow(driver: Driver, given: Sequence[str]) -> threading.Thread:
                 text = path.read_text() if path.exists() else ""
                 if text != known[1]:
                     known = (time.monotonic(), text)
-                    driver.faults = parse([*given, *text.splitlines()])
+                    driver.faults = parse([*given, *text.splitlines()], driver.further)
             except (OSError, FaultError) as error:
                 log.error("%s: %s", path, error)
 
@@ -161,8 +148,11 @@ def serve_http(driver: Driver, port: int) -> http.server.ThreadingHTTPServer:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             pages: Mapping[str, Callable[[], tuple[int, str]]] = {
-                "/healthz": lambda: liveness(driver),
-                "/metrics": lambda: (200, metrics(driver)),
+                "/healthz": driver.liveness,
+                "/metrics": lambda: (
+                    200,
+                    "".join(f"{name} {value!r}\n" for name, value in driver.metrics().items()),
+                ),
             }
             code, text = pages.get(self.path, lambda: (404, "not found\n"))()
             body = text.encode()
@@ -180,39 +170,6 @@ def serve_http(driver: Driver, port: int) -> http.server.ThreadingHTTPServer:
     return served
 
 
-def liveness(driver: Driver) -> tuple[int, str]:
-    """Return status and text of a probe: the DRA service must answer an empty request."""
-    if "always-live" in driver.faults:
-        return 200, "ok\n"
-    try:
-        Endpoint(driver.endpoint).call(messages.PREPARE, b"", LIVE_SECONDS)
-    except CallError as error:
-        return 503, f"the DRA service does not answer: {error}\n"
-    return 200, "ok\n"
-
-
-def metrics(driver: Driver) -> str:
-    """Return counters of what the driver did, and how long it took; no label names a claim."""
-    deeds = list(driver.deeds)
-    found = {
-        f'pretend_{call}_claims_total{{result="{result}"}}': float(
-            sum(one.verb == verb for one in deeds)
-        )
-        for (call, result), verb in DEEDS.items()
-        if not ("uncounted-errors" in driver.faults and result == "error")
-    }
-    if "untimed" not in driver.faults:
-        found |= {f"pretend_{call}_seconds_total": spent for call, spent in driver.spent.items()}
-    # Read from disk, since another instance may share it: without this series where it is broken.
-    with contextlib.suppress(CheckpointError, OSError):
-        found["pretend_prepared_claims"] = len(driver.prepared)
-    if "claim-labels" in driver.faults:
-        found |= {f'pretend_prepare{{claim="{one.claim.uid}"}}': 1 for one in deeds}
-    if "still-metrics" in driver.faults:
-        found = dict.fromkeys(found, 0)
-    return "".join(f"{series} {value!r}\n" for series, value in found.items())
-
-
 def log_to_stderr() -> None:
     """Log one line for each event, as JSON."""
 
@@ -225,8 +182,3 @@ def log_to_stderr() -> None:
     log.handlers[:] = [handler]
     log.setLevel(logging.INFO)
     log.propagate = False
-
-
-def faults_of(texts: Sequence[str]) -> Faults:
-    """Return the faults of options; raise FaultError for unknown ones."""
-    return parse(texts)

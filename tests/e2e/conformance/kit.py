@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from dragoman_drivers.pretend.faults import MUTANTS, broken_check
+from tests.support.mutants.table import MUTANTS, broken_check
 
 FOLDER = Path(__file__).parent
 DEVICES = FOLDER / "devices.yaml"
@@ -17,7 +17,7 @@ PLACES = (
     "--instance {instance} --http-port {http_port}"
 )
 SOURCE = f"--from {DEVICES} --schema {FOLDER / 'schema.yaml'}"
-COMMAND = f"{{python}} -m dragoman pretend {SOURCE} {PLACES}"
+COMMAND = f"{{python}} -m tests.support.mutants {SOURCE} {PLACES}"
 POLICY = {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 
 

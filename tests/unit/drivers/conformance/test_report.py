@@ -20,8 +20,8 @@ from dragoman_drivers.conformance.checks import (
 from dragoman_drivers.conformance.folder import Event
 from dragoman_drivers.conformance.scenarios import Scenario, all_scenarios, cdi
 from dragoman_drivers.conformance.site import Site
-from dragoman_drivers.pretend.faults import MUTANTS, broken_check
 from tests.e2e.conformance import kit
+from tests.support.mutants.table import MUTANTS, broken_check
 
 
 def outcomes(**given: str) -> tuple[CheckOutcome, ...]:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dragoman_drivers.conformance import slicerules
-from dragoman_drivers.pretend import slicemutants
 from dragoman_drivers.pretend.slices import PretendPool, manifests
+from tests.support.mutants import slices as slicemutants
 
 OWNER = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
 DEVICES = (

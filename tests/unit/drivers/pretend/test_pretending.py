@@ -78,7 +78,7 @@ def test_a_thousand_devices_are_split_and_counters_come_without_devices() -> Non
 )
 def test_a_bad_fault_is_named(text: str, problem: str) -> None:
     with pytest.raises(faults.FaultError, match=problem):
-        faults.parse([text])
+        faults.parse([text], {"double": "I3: a second claim gets a device in use"})
 
 
 def test_a_checkpoint_is_read_as_it_was_written(tmp_path: Path) -> None:

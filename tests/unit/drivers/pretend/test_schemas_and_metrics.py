@@ -13,7 +13,6 @@ from dragoman_drivers.pretend.binding import Binder
 from dragoman_drivers.pretend.checkpoint import CheckpointError
 from dragoman_drivers.pretend.driver import Driver
 from dragoman_drivers.pretend.faults import Faults
-from dragoman_drivers.pretend.running import metrics
 from dragoman_drivers.pretend.slices import PretendPool
 from dragoman_drivers.throwaway.api import Api
 
@@ -67,14 +66,14 @@ class Spent:
 
 
 def test_metrics_have_every_digit() -> None:
-    lines = metrics(cast(Driver, Spent())).splitlines()
-    assert 'pretend_prepare_claims_total{result="success"} 1234567.0' in lines
-    assert "pretend_prepare_seconds_total 3600.1234567" in lines
-    assert "pretend_prepared_claims 1" in lines
+    found = Driver.metrics(cast(Driver, Spent()))
+    assert found['pretend_prepare_claims_total{result="success"}'] == 1234567.0
+    assert found["pretend_prepare_seconds_total"] == 3600.1234567
+    assert found["pretend_prepared_claims"] == 1
 
 
 def test_metrics_without_a_readable_checkpoint_are_those_of_calls() -> None:
-    text = metrics(cast(Driver, Spent(CheckpointError("broken"))))
+    text = Driver.metrics(cast(Driver, Spent(CheckpointError("broken"))))
     assert "pretend_prepare_seconds_total" in text
     assert "pretend_prepared_claims" not in text
 

@@ -18,7 +18,7 @@ def slices(found: list[Manifest], mutants: Iterable[str], now: float) -> list[Ma
 
     Args:
         found: As the driver would publish them.
-        mutants: Names in `faults.MUTANTS`.
+        mutants: Names in `table.MUTANTS`.
         now: Unix time in seconds.
     """
     changed = copy.deepcopy(found)

@@ -17,13 +17,15 @@ from dragoman_drivers.kubeletplugin.messages import (
     Prepared,
     PreparedDevice,
 )
-from dragoman_drivers.pretend import cdi, slicemutants
+from dragoman_drivers.pretend import cdi
 from dragoman_drivers.pretend.checkpoint import CheckpointError
 from dragoman_drivers.pretend.driver import Driver
 from dragoman_drivers.pretend.preparation import Preparation, PreparationFacts, RefusalError
-from dragoman_drivers.pretend.publishermutants import MutantPublisher
 from dragoman_drivers.pretend.slices import Manifest, PretendPool
 from dragoman_drivers.throwaway.api import Api, ApiError
+from tests.support.mutants import slices
+from tests.support.mutants.publisher import MutantPublisher
+from tests.support.mutants.table import MUTANTS
 
 ASKED = {
     "reads-secrets": "/api/v1/secrets",
@@ -42,6 +44,7 @@ CROSSING = 0.1
 class Mutant(Driver):
     """A driver that misbehaves as its faults say; without any it is the driver itself."""
 
+    further = MUTANTS
     _busy: threading.Lock = threading.Lock()
     _counted = 0
     _registered_once = False
@@ -53,6 +56,20 @@ class Mutant(Driver):
         self._own = MutantPublisher(api, lambda: [self.published_pool()], self.render)
         self._own.faults = lambda: self.faults
         self._publisher = self._own
+
+    def liveness(self) -> tuple[int, str]:
+        """Return status and text of a probe."""
+        return (200, "ok\n") if "always-live" in self.faults else super().liveness()
+
+    def metrics(self) -> dict[str, float]:
+        """Return the series and their values."""
+        found = super().metrics()
+        for fault, part in (("uncounted-errors", '"error"'), ("untimed", "_seconds_total")):
+            if fault in self.faults:
+                found = {name: value for name, value in found.items() if part not in name}
+        if "claim-labels" in self.faults:
+            found |= {f'pretend_prepare{{claim="{one.claim.uid}"}}': 1 for one in self.deeds}
+        return dict.fromkeys(found, 0) if "still-metrics" in self.faults else found
 
     # Registration -----------------------------------------------------------------------------
 
@@ -333,7 +350,7 @@ class Mutant(Driver):
             return
         super().describe(ready)
         text = target.read_text()
-        changed = slicemutants.document(text, self.faults.mutants, ready)
+        changed = slices.document(text, self.faults.mutants, ready)
         if "not-atomic" in self.faults and not known:
             with target.open("w") as file:
                 file.write(text[: len(text) // 2])
@@ -513,7 +530,7 @@ class Mutant(Driver):
     ) -> list[Manifest]:
         """Return the slices of a pool."""
         found = super().render(pool, generation, owner)
-        return slicemutants.slices(found, self.faults.mutants, time.time())
+        return slices.slices(found, self.faults.mutants, time.time())
 
     def streaming(self, number: int) -> bool:
         """Whether a health stream goes on."""

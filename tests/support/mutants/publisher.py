@@ -1,4 +1,4 @@
-"""The publisher with one fault of `faults.MUTANTS`."""
+"""The publisher with one fault of `table.MUTANTS`."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
