@@ -24,6 +24,7 @@ def test_a_source_root_is_no_package(root: str) -> None:
     assert (ROOT / root).is_dir()
     assert not (ROOT / root / "__init__.py").exists()
 
+
 PACKAGES = tuple(
     path.parent.name
     for root in ("operator", "webhooks")
@@ -45,7 +46,8 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     """Imports inside functions and for types alone count too."""
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     imports = {one: graph.find_modules_directly_imported_by(one) for one in graph.modules}
-    assert "dragoman_toolkit.dra.cluster.source" in imports["dragoman_toolkit.dra.cluster.completion"]
+    completion = imports["dragoman_toolkit.dra.cluster.completion"]
+    assert "dragoman_toolkit.dra.cluster.source" in completion
     order = [*TopologicalSorter(imports).static_order()]  # raises CycleError, naming the circle
     assert order.index("dragoman.kube.client") < order.index("dragoman.handlers")
 

@@ -26,21 +26,14 @@ class SettingsError(ValueError):
 
 
 class Option(NamedTuple):
-    """How a setting is given to a command.
+    """How a setting is given to a command."""
 
-    Attributes:
-        text: What it does, for `--help`.
-        least: The least value of a number; None for any.
-        most: The greatest value.
-        metavar: What stands for the value in `--help`; None for what its type is called.
-        choices: The values of a text; those of a Literal are known.
-    """
-
-    text: str | None = None
-    least: float | None = None
-    most: float = math.inf
+    text: str | None = None  # What it does, for `--help`
+    least: float | None = None  # The least value of a number; None for any
+    most: float = math.inf  # The greatest value
+    # What stands for the value in `--help`; None for what its type is called
     metavar: str | None = None
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()  # The values of a text; those of a Literal are known
 
 
 OPTION = "option"
@@ -53,15 +46,10 @@ def setting(default: T, text: str | None = None, **more: Any) -> T:
 
 
 class Address(NamedTuple):
-    """A host and a port to listen on.
+    """A host and a port to listen on."""
 
-    Attributes:
-        host: Name or address, without brackets; empty for all interfaces.
-        port: 0 for any free port.
-    """
-
-    host: str
-    port: int
+    host: str  # Name or address, without brackets; empty for all interfaces
+    port: int  # 0 for any free port
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -81,14 +69,9 @@ def own_namespace() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSettings:
-    """How reviews are served; what `setting` returns is an option of the commands.
+    """How reviews are served; what `setting` returns is an option of the commands."""
 
-    Attributes:
-        address: `HOST:PORT`; no host means all interfaces.
-        namespace: Of the Secret.
-    """
-
-    address: str = ":9443"
+    address: str = ":9443"  # `HOST:PORT`; no host means all interfaces
     tls: TlsKind = setting(
         "files",
         "files: certificate files that are renewed externally; self: a private CA, kept in a "
@@ -136,7 +119,7 @@ class WebhookSettings:
         least=0.1,
         most=30.0,
     )
-    namespace: str = field(default_factory=own_namespace)
+    namespace: str = field(default_factory=own_namespace)  # Of the Secret
 
     def __post_init__(self) -> None:
         """Raise SettingsError where a setting is missing or unusable."""
@@ -153,17 +136,10 @@ class Settings:
     """Settings of the operator, and of the webhook's process.
 
     What `setting` returns is an option of `dragoman operator`, under the same name.
-
-    Attributes:
-        kubeconfig: Path of a kubeconfig file; None for the usual places.
-        context: Name of a context in it; None for the current one.
-        webhook: How reviews are served in this process; None for not at all. No variable.
-        controllers: Whether controllers run, and write; the webhook's own process only reads
-            DriverConfigSchemas and serves reviews. No variable.
     """
 
-    kubeconfig: Path | None = None
-    context: str | None = None
+    kubeconfig: Path | None = None  # Path of a kubeconfig file; None for the usual places
+    context: str | None = None  # Name of a context in it; None for the current one
     claims: ClaimsMode = setting(
         "auto",
         "own: be the claim controller; assist: help another controller where it fails; auto: "
@@ -353,7 +329,10 @@ class Settings:
     device_metrics: bool = setting(
         False, "Whether metrics have a series per device, with the pod that uses it and its UUID."
     )
+    # How reviews are served in this process; None for not at all. No variable.
     webhook: WebhookSettings | None = None
+    # Whether controllers run, and write; the webhook's own process only reads DriverConfigSchemas
+    # and serves reviews. No variable.
     controllers: bool = True
 
     def __post_init__(self) -> None:

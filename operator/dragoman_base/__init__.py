@@ -1,1 +1,1 @@
-"""What every package may use: versions of Kubernetes, numbers and lists in sentences, near misses."""
+"""What every package may use: Kubernetes versions, numbers and lists in sentences, near misses."""

@@ -188,25 +188,17 @@ def _spend(budget: StepBudget, steps: int, state: State) -> None:
 class Environment:
     """The functions, variables and types that expressions can use.
 
-    Attributes:
-        version: The Kubernetes version whose library applies, such as (1, 36).
-        variables: Type of each variable.
-        structs: Fields of each declared object type.
-        size_of_path: Declared maximum sizes, for `Program.max_cost`.
-        bind: Whether `cel.bind` belongs to it.
-        guarded: Whether data may be invalid for its declared type (`representation.Invalid`).
-        extra: Further overloads by function name.
-
     It caches what it derives from these; every thread would compute the same values.
     """
 
-    version: Version
-    variables: Mapping[str, Type]
-    structs: Mapping[str, Mapping[str, Type]]
-    size_of_path: Callable[[Path], int | None]
-    bind: bool = False
+    version: Version  # The Kubernetes version whose library applies, such as (1, 36)
+    variables: Mapping[str, Type]  # Type of each variable
+    structs: Mapping[str, Mapping[str, Type]]  # Fields of each declared object type
+    size_of_path: Callable[[Path], int | None]  # Declared maximum sizes, for `Program.max_cost`.
+    bind: bool = False  # Whether `cel.bind` belongs to it.
+    # Whether data may be invalid for its declared type (`representation.Invalid`).
     guarded: bool = False
-    extra: Mapping[str, tuple[Overload, ...]] | None = None
+    extra: Mapping[str, tuple[Overload, ...]] | None = None  # Further overloads by function name
 
     @cached_property
     def _scope(self) -> Scope:

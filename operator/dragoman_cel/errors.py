@@ -15,17 +15,11 @@ _WIDE_CARET = "\uff3e"
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One problem of the parser or the type checker.
+    """One problem of the parser or the type checker."""
 
-    Attributes:
-        message: The wording of cel-go, without position.
-        line: 1-based line; 0 when the problem has no position.
-        column: 1-based column in code points; 0 when it has no position.
-    """
-
-    message: str
-    line: int = 0
-    column: int = 0
+    message: str  # The wording of cel-go, without position
+    line: int = 0  # 1-based line; 0 when the problem has no position
+    column: int = 0  # 1-based column in code points; 0 when it has no position
 
     @classmethod
     def at(cls, source: str, pos: int, message: str) -> Self:
@@ -150,14 +144,8 @@ class FieldErrorType:
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One finding of a rule, like the API server's `field.Error`.
+    """One finding of a rule, like the API server's `field.Error`."""
 
-    Attributes:
-        type: One of `FieldErrorType`.
-        field: Dotted path of the value, such as `spec.ports[0].name` or `spec.labels[k]`.
-        detail: Text for the user; empty for duplicates.
-    """
-
-    type: str
-    field: str
-    detail: str
+    type: str  # One of `FieldErrorType`
+    field: str  # Dotted path of the value, such as `spec.ports[0].name` or `spec.labels[k]`.
+    detail: str  # Text for the user; empty for duplicates

@@ -33,4 +33,5 @@ def test_all_addresses_are_those_of_the_settings() -> None:
 
 def test_the_addresses_are_used() -> None:
     assert URLS["Source"] in (ROOT / "docs/check.md").read_text()
-    assert URLS["Homepage"] in (ROOT / "operator/dragoman_toolkit/linting/rules/table.py").read_text()
+    rules = ROOT / "operator/dragoman_toolkit/linting/rules/table.py"
+    assert URLS["Homepage"] in rules.read_text()

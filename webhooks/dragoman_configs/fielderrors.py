@@ -52,26 +52,16 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_$][\w$-]*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ConfigFieldError:
-    """One fault at one field.
+    """One fault at one field."""
 
-    Attributes:
-        path: Place of the value, such as `spec.devices.config[0].opaque.parameters.sharing`.
-        reason: The metav1 cause type, one of this module's constants.
-        detail: The fault, or the allowed values.
-        value: The value as JSON, shortened; None where a value explains nothing (missing or
-            unknown fields).
-        public: The detail without users' values; None when `detail` has none.
-        variables: Variables of the schema that the broken rule reads.
-        hint: The remedy, at the end of the text; never with users' values.
-    """
-
-    path: str
-    reason: str
-    detail: str
+    path: str  # Place of the value, such as `spec.devices.config[0].opaque.parameters.sharing`.
+    reason: str  # The metav1 cause type, one of this module's constants
+    detail: str  # The fault, or the allowed values
+    # The value as JSON, shortened; None where a value explains nothing (missing or unknown fields)
     value: str | None = None
-    public: str | None = None
-    variables: tuple[str, ...] = ()
-    hint: str = ""
+    public: str | None = None  # The detail without users' values; None when `detail` has none
+    variables: tuple[str, ...] = ()  # Variables of the schema that the broken rule reads
+    hint: str = ""  # The remedy, at the end of the text; never with users' values
 
     def __str__(self) -> str:
         """Format the error for the user who applied the object, value included."""

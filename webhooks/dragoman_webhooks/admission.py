@@ -36,19 +36,12 @@ class Costly(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ReviewResult:
-    """The result of one review.
+    """The result of one review."""
 
-    Attributes:
-        body: The AdmissionReview to send back, as JSON.
-        resource: Plural of the reviewed resource, for metrics.
-        verdict: `allowed`, `warned` or `denied`, for metrics.
-        drivers: Drivers with a schema that reported errors or warnings.
-    """
-
-    body: bytes
-    resource: str
-    verdict: str
-    drivers: tuple[str, ...]
+    body: bytes  # The AdmissionReview to send back, as JSON
+    resource: str  # Plural of the reviewed resource, for metrics
+    verdict: str  # `allowed`, `warned` or `denied`, for metrics
+    drivers: tuple[str, ...]  # Drivers with a schema that reported errors or warnings
 
 
 def review(body: bytes, registry: Registry, caches: Caches | None = None) -> ReviewResult:

@@ -39,31 +39,18 @@ class UnreviewableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
-    """The fields of an AdmissionRequest that a review needs.
+    """The fields of an AdmissionRequest that a review needs."""
 
-    Attributes:
-        uid: Of the request.
-        operation: One of `OPERATIONS`.
-        group: API group of the resource.
-        resource: Plural of the resource.
-        kind: Of the resource, one of `KINDS`.
-        name: Of the object; empty before the API server has generated one.
-        object_kind: Of the object, as the request names it; may be empty.
-        object: To be stored; empty for a deletion.
-        old_object: The stored object on updates and deletions.
-        too_large: Why the objects were not parsed; empty if they were.
-    """
-
-    uid: str
-    operation: str
-    group: str
-    resource: str
-    kind: str
-    name: str
-    object_kind: str
-    object: dict[str, Any]
-    old_object: dict[str, Any] | None
-    too_large: str = ""
+    uid: str  # Of the request
+    operation: str  # One of `OPERATIONS`
+    group: str  # API group of the resource
+    resource: str  # Plural of the resource
+    kind: str  # Of the resource, one of `KINDS`
+    name: str  # Of the object; empty before the API server has generated one
+    object_kind: str  # Of the object, as the request names it; may be empty
+    object: dict[str, Any]  # To be stored; empty for a deletion
+    old_object: dict[str, Any] | None  # The stored object on updates and deletions
+    too_large: str = ""  # Why the objects were not parsed; empty if they were
 
     @property
     def reviewed(self) -> bool:

@@ -14,17 +14,12 @@ _HEAD = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response
 
 @dataclass(frozen=True, slots=True)
 class ReviewResponse:
-    """The response to the reviews of all objects with the same configs.
+    """The response to the reviews of all objects with the same configs."""
 
-    Attributes:
-        verdict: `allowed`, `warned` or `denied`.
-        drivers: Drivers with a schema that reported errors or warnings, sorted.
-        fields: The fields of the AdmissionResponse beside `uid`, as JSON without braces. `status`
-            of a denial comes last, and so does `details` in it; `serialized` closes both.
-    """
-
-    verdict: str
-    drivers: tuple[str, ...]
+    verdict: str  # `allowed`, `warned` or `denied`
+    drivers: tuple[str, ...]  # Drivers with a schema that reported errors or warnings, sorted
+    # The fields of the AdmissionResponse beside `uid`, as JSON without braces. `status` of a denial
+    # comes last, and so does `details` in it; `serialized` closes both.
     fields: bytes
 
     @classmethod

@@ -36,20 +36,14 @@ log = structlog.get_logger(logger_name="dragoman.webhook")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLimits:
-    """Limits of one webhook process.
+    """Limits of one webhook process."""
 
-    Attributes:
-        deadline: Seconds for a review; less than timeoutSeconds of the webhook configuration.
-        read_timeout: Seconds for a client to send its request.
-        queued_reviews: Reviews that wait for a thread; more are refused with 503.
-        connections: Connections at the same time, 80 KiB each; one more closes another.
-        body_bytes: Bytes of all bodies in memory; large bodies beyond it are refused with 503.
-    """
-
+    # Seconds for a review; less than timeoutSeconds of the webhook configuration
     deadline: float = 4.0
-    read_timeout: float = 3.0
-    queued_reviews: int = 64
-    connections: int = 512
+    read_timeout: float = 3.0  # Seconds for a client to send its request
+    queued_reviews: int = 64  # Reviews that wait for a thread; more are refused with 503
+    connections: int = 512  # Connections at the same time, 80 KiB each; one more closes another
+    # Bytes of all bodies in memory; large bodies beyond it are refused with 503
     body_bytes: int = 32 * 1024 * 1024
 
 

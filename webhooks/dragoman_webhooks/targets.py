@@ -24,19 +24,12 @@ _REMEDY = f'annotate the object with {ANNOTATION}: "true" if that is meant'
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What a target matches in the cluster.
+    """What a target matches in the cluster."""
 
-    Attributes:
-        some: Whether a device meets it.
-        every: Whether all devices meet it.
-        published: Devices of the cluster.
-        problem: Why its expression does not compile, takes too long, or fails on each device;
-            empty otherwise.
-    """
-
-    some: bool
-    every: bool
-    published: int
+    some: bool  # Whether a device meets it
+    every: bool  # Whether all devices meet it
+    published: int  # Devices of the cluster
+    # Why its expression does not compile, takes too long, or fails on each device; empty otherwise
     problem: str = ""
 
 

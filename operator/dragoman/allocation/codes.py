@@ -84,23 +84,14 @@ class Code(StrEnum):
 
 
 class Reason(NamedTuple):
-    """One thing that stands in the way.
+    """One thing that stands in the way."""
 
-    Attributes:
-        code: What it is.
-        claim: `namespace/name` of the claim, empty if it concerns all of them.
-        request: `request` or `request/subrequest`, empty if it concerns all of them.
-        device: The device, None if it is not about one.
-        pool: The pool, None if it is not about one.
-        details: More by name; see `Code`.
-    """
-
-    code: Code
-    claim: str = ""
-    request: str = ""
-    device: DeviceID | None = None
-    pool: PoolID | None = None
-    details: Mapping[str, Any] = NOTHING
+    code: Code  # What it is
+    claim: str = ""  # `namespace/name` of the claim, empty if it concerns all of them
+    request: str = ""  # `request` or `request/subrequest`, empty if it concerns all of them
+    device: DeviceID | None = None  # The device, None if it is not about one
+    pool: PoolID | None = None  # The pool, None if it is not about one
+    details: Mapping[str, Any] = NOTHING  # More by name; see `Code`
 
     def __str__(self) -> str:
         if "message" in self.details:
@@ -160,17 +151,11 @@ _VALUES = (
 
 
 class Words(NamedTuple):
-    """What is said of a code; names in braces are details.
+    """What is said of a code; names in braces are details."""
 
-    Attributes:
-        text: A sentence with numbers and names.
-        short: The same in an Event, without numbers and names of claims; empty for the code.
-        same: Details in which reasons of one group are equal.
-    """
-
-    text: str
-    short: str = ""
-    same: tuple[str, ...] = ()
+    text: str  # A sentence with numbers and names
+    short: str = ""  # The same in an Event, without numbers and names of claims; empty for the code
+    same: tuple[str, ...] = ()  # Details in which reasons of one group are equal
 
 
 WORDS: Mapping[Code, Words] = {

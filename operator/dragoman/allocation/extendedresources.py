@@ -39,17 +39,12 @@ class ContainerRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExtendedResources:
-    """What a pod's extended resources need on a node.
+    """What a pod's extended resources need on a node."""
 
-    Attributes:
-        claim: The claim to allocate beside those of the pod, as the last one; None for nothing.
-        mappings: Which request serves which container.
-        missing: A resource that the node cannot provide at all, empty if there is none.
-    """
-
+    # The claim to allocate beside those of the pod, as the last one; None for nothing
     claim: Claim | None = None
-    mappings: tuple[ContainerRequest, ...] = ()
-    missing: str = ""
+    mappings: tuple[ContainerRequest, ...] = ()  # Which request serves which container
+    missing: str = ""  # A resource that the node cannot provide at all, empty if there is none
 
 
 class _Container(NamedTuple):

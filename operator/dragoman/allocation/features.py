@@ -70,23 +70,16 @@ class _Since:
 class Profile:
     """How one version of kube-scheduler behaves with one set of gates.
 
-    Attributes:
-        version: Such as (1, 36); it selects between behaviours that changed.
-        features: What the allocator supports.
-        variant: Which of the three allocators runs.
-        list_attributes: Whether CEL knows lists as attributes.
-        taint_rules: Whether DeviceTaintRules are applied.
-        extended_resources: Whether classes serve extended resources.
-
     What changed with a version is named by what it is, below the fields.
     """
 
+    # Such as (1, 36); it selects between behaviours that changed
     version: Version = versions.DEFAULT
-    features: Features = Features()
-    variant: Variant = Variant.INCUBATING
-    list_attributes: bool = False
-    taint_rules: bool = True
-    extended_resources: bool = True
+    features: Features = Features()  # What the allocator supports
+    variant: Variant = Variant.INCUBATING  # Which of the three allocators runs
+    list_attributes: bool = False  # Whether CEL knows lists as attributes
+    taint_rules: bool = True  # Whether DeviceTaintRules are applied
+    extended_resources: bool = True  # Whether classes serve extended resources
 
     @property
     def kubernetes(self) -> str:

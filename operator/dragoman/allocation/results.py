@@ -13,33 +13,20 @@ ShareIDs = Callable[[], str]
 
 
 class DeviceResult(NamedTuple):
-    """One allocated device, as in `status.allocation.devices.results`.
+    """One allocated device, as in `status.allocation.devices.results`."""
 
-    Attributes:
-        request: `request` or `request/subrequest`.
-        driver: Of the device.
-        pool: Of the device.
-        device: Its name.
-        admin_access: Whether the request requests admin access.
-        tolerations: Those of the request, in the API's form.
-        share_id: Set for a share of a device that allows multiple allocations.
-        consumed_capacity: Quantities by capacity, None if the device has no capacity to share.
-        binding_conditions: Copied from the device.
-        binding_failure_conditions: Copied from the device.
-        skip_node_operations: Copied from the slice (1.37, alpha).
-    """
-
-    request: str
-    driver: str
-    pool: str
-    device: str
-    admin_access: bool = False
-    tolerations: tuple[Document, ...] = ()
-    share_id: str | None = None
+    request: str  # `request` or `request/subrequest`
+    driver: str  # Of the device
+    pool: str  # Of the device
+    device: str  # Its name
+    admin_access: bool = False  # Whether the request requests admin access
+    tolerations: tuple[Document, ...] = ()  # Those of the request, in the API's form
+    share_id: str | None = None  # Set for a share of a device that allows multiple allocations
+    # Quantities by capacity, None if the device has no capacity to share
     consumed_capacity: Mapping[str, str] | None = None
-    binding_conditions: tuple[str, ...] = ()
-    binding_failure_conditions: tuple[str, ...] = ()
-    skip_node_operations: tuple[str, ...] = ()
+    binding_conditions: tuple[str, ...] = ()  # Copied from the device
+    binding_failure_conditions: tuple[str, ...] = ()  # Copied from the device
+    skip_node_operations: tuple[str, ...] = ()  # Copied from the slice (1.37, alpha).
 
     def document(self) -> dict[str, Any]:
         """Return the API's JSON form."""
@@ -60,17 +47,11 @@ class DeviceResult(NamedTuple):
 
 
 class ConfigResult(NamedTuple):
-    """A config of a class or a claim; `requests` empty means all of them.
+    """A config of a class or a claim; `requests` empty means all of them."""
 
-    Attributes:
-        source: "FromClass" or "FromClaim".
-        requests: What the config is for.
-        document: The config itself, such as `{"opaque": …}`.
-    """
-
-    source: str
-    requests: tuple[str, ...]
-    document: Document
+    source: str  # "FromClass" or "FromClaim"
+    requests: tuple[str, ...]  # What the config is for
+    document: Document  # The config itself, such as `{"opaque": …}`
 
     def as_document(self) -> dict[str, Any]:
         """Return the API's JSON form."""
@@ -79,16 +60,11 @@ class ConfigResult(NamedTuple):
 
 
 class Allocation(NamedTuple):
-    """What one claim gets, as in `status.allocation`.
+    """What one claim gets, as in `status.allocation`."""
 
-    Attributes:
-        devices: The devices in order of allocation.
-        config: Configs of classes, then of the claim.
-        node_selector: Where the claim can be used, in the API's form; None for everywhere.
-    """
-
-    devices: tuple[DeviceResult, ...]
-    config: tuple[ConfigResult, ...] = ()
+    devices: tuple[DeviceResult, ...]  # The devices in order of allocation
+    config: tuple[ConfigResult, ...] = ()  # Configs of classes, then of the claim
+    # Where the claim can be used, in the API's form; None for everywhere
     node_selector: Document | None = None
 
     def document(self) -> dict[str, Any]:
@@ -136,78 +112,47 @@ def of_document(document: Document) -> Allocation:
 
 @dataclass(frozen=True, slots=True)
 class DoesNotFit:
-    """The claims cannot be served on the node; the scheduler tries other nodes.
+    """The claims cannot be served on the node; the scheduler tries other nodes."""
 
-    Attributes:
-        steps: Effort of the search.
-        reasons: What stood in the way, if that was wanted.
-        message: What the scheduler says of the node.
-        looks: How often the search looked at a device.
-    """
-
-    steps: int
-    reasons: tuple[Reason, ...] = ()
-    message: str = "cannot allocate all claims"
-    looks: int = field(default=0, compare=False)
+    steps: int  # Effort of the search
+    reasons: tuple[Reason, ...] = ()  # What stood in the way, if that was wanted
+    message: str = "cannot allocate all claims"  # What the scheduler says of the node
+    looks: int = field(default=0, compare=False)  # How often the search looked at a device
 
 
 @dataclass(frozen=True, slots=True)
 class NodeError:
-    """The claims cannot be served on the node because of broken pools.
+    """The claims cannot be served on the node because of broken pools."""
 
-    Attributes:
-        message: The scheduler's text.
-        steps: Effort of the search.
-        reasons: What stood in the way, if that was wanted.
-        looks: See `DoesNotFit`.
-    """
-
-    message: str
-    steps: int
-    reasons: tuple[Reason, ...] = ()
-    looks: int = field(default=0, compare=False)
+    message: str  # The scheduler's text
+    steps: int  # Effort of the search
+    reasons: tuple[Reason, ...] = ()  # What stood in the way, if that was wanted
+    looks: int = field(default=0, compare=False)  # See `DoesNotFit`
 
 
 @dataclass(frozen=True, slots=True)
 class FatalError:
-    """The scheduler ends the attempt to schedule the pod, whatever other nodes offer.
+    """The scheduler ends the attempt to schedule the pod, whatever other nodes offer."""
 
-    Attributes:
-        message: The scheduler's text.
-        steps: Effort of the search.
-        code: What kind of problem it is.
-        reasons: What stood in the way, if that was wanted.
-        claim: `namespace/name` of the claim, empty if it is not about one.
-        request: `request` or `request/subrequest`, empty if it is not about one.
-        device: The device that the search looked at, None if it is not about one.
-        looks: See `DoesNotFit`.
-    """
-
-    message: str
-    steps: int
-    code: Code
-    reasons: tuple[Reason, ...] = ()
-    claim: str = ""
-    request: str = ""
+    message: str  # The scheduler's text
+    steps: int  # Effort of the search
+    code: Code  # What kind of problem it is
+    reasons: tuple[Reason, ...] = ()  # What stood in the way, if that was wanted
+    claim: str = ""  # `namespace/name` of the claim, empty if it is not about one
+    request: str = ""  # `request` or `request/subrequest`, empty if it is not about one
+    # The device that the search looked at, None if it is not about one
     device: DeviceID | None = None
-    looks: int = field(default=0, compare=False)
+    looks: int = field(default=0, compare=False)  # See `DoesNotFit`
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetExceeded:
-    """The search is too large: the scheduler would run into its time-out (10 s by default).
+    """The search is too large: the scheduler would run into its time-out (10 s by default)."""
 
-    Attributes:
-        steps: Up to the end of the search; the budget, unless the looks at devices were too many.
-        reasons: What stood in the way, if that was wanted.
-        message: What the scheduler says of the node.
-        looks: See `DoesNotFit`.
-    """
-
-    steps: int
-    reasons: tuple[Reason, ...] = ()
-    message: str = "timed out trying to allocate devices"
-    looks: int = field(default=0, compare=False)
+    steps: int  # Up to the end of the search; the budget, unless the looks at devices were too many
+    reasons: tuple[Reason, ...] = ()  # What stood in the way, if that was wanted
+    message: str = "timed out trying to allocate devices"  # What the scheduler says of the node
+    looks: int = field(default=0, compare=False)  # See `DoesNotFit`
 
 
 Refusal = DoesNotFit | NodeError | FatalError | BudgetExceeded

@@ -64,14 +64,12 @@ class PublishClaims:
 
     A strategic merge patch merges by entry name: other entries stay as they are. The UID in it
     makes the API server refuse the patch (422) when the object was replaced.
-
-    Attributes:
-        published: Entry name -> claim name; only what differs from the stored status.
     """
 
     reason: ClaimReason
     holder: Owner
     namespace: str
+    # Entry name -> claim name; only what differs from the stored status
     published: Mapping[str, str]
 
     def without(self, claims: Collection[str]) -> "PublishClaims":
@@ -97,16 +95,12 @@ class UpdateReservedFor:
     """PATCH `status.reservedFor` of a claim, and deallocate it when the last consumer is removed.
 
     The resourceVersion in the merge patch makes it fail (409) when anything has changed.
-
-    Attributes:
-        consumers: The whole new list.
-        deallocate: Whether to clear `status.allocation` in the same write.
     """
 
     reason: ClaimReason
     claim: Claim
-    consumers: tuple[Consumer, ...]
-    deallocate: bool = False
+    consumers: tuple[Consumer, ...]  # The whole new list
+    deallocate: bool = False  # Whether to clear `status.allocation` in the same write.
 
     def document(self) -> dict[str, Any]:
         """Return the merge patch."""
@@ -119,15 +113,11 @@ class UpdateReservedFor:
 
 @dataclass(frozen=True, slots=True)
 class RecordDepartures:
-    """PATCH the annotation that records which consumers left before their containers had ended.
-
-    Attributes:
-        text: The whole annotation; empty to remove it.
-    """
+    """PATCH the annotation that records which consumers left before their containers had ended."""
 
     reason: ClaimReason
     claim: Claim
-    text: str
+    text: str  # The whole annotation; empty to remove it
 
     def document(self) -> dict[str, Any]:
         """Return the merge patch."""
@@ -150,15 +140,11 @@ class RemoveFinalizer:
 
 @dataclass(frozen=True, slots=True)
 class DeleteClaim:
-    """DELETE a generated claim, and only the one with this UID.
-
-    Attributes:
-        exact: Whether to delete it only in exactly this state.
-    """
+    """DELETE a generated claim, and only the one with this UID."""
 
     reason: ClaimReason
     claim: Claim
-    exact: bool = False
+    exact: bool = False  # Whether to delete it only in exactly this state
 
     def document(self) -> dict[str, Any]:
         """Return the DeleteOptions."""

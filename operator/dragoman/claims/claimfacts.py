@@ -30,65 +30,46 @@ LiveAnswers = Mapping[LiveRead, Found]
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Something that cannot be done yet, or at all.
+    """Something that cannot be done yet, or at all."""
 
-    Attributes:
-        reason: Why.
-        subject: The entry or claim that it is about.
-        message: A sentence for people.
-        after: Seconds until the next reconciliation; None where an event enqueues the key.
-        report: Whether it is worth an Event on the object.
-    """
-
-    reason: ClaimReason
-    subject: str
-    message: str
+    reason: ClaimReason  # Why
+    subject: str  # The entry or claim that it is about
+    message: str  # A sentence for people
+    # Seconds until the next reconciliation; None where an event enqueues the key
     after: float | None = None
-    report: bool = False
+    report: bool = False  # Whether it is worth an Event on the object
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimPlan:
-    """The result of a planner.
+    """The result of a planner."""
 
-    Attributes:
-        actions: What to do now, in this order. Empty when settled.
-        pending: What is not done, and why.
-        live_reads: Objects to read from the API server before anything is decided; the next plan
-            has the results. A plan has actions or live reads, never both.
-        left: Consumers of a claim that stay reserved although their pods left the API.
-    """
-
-    actions: tuple[Action, ...] = ()
-    pending: tuple[Pending, ...] = ()
+    actions: tuple[Action, ...] = ()  # What to do now, in this order. Empty when settled.
+    pending: tuple[Pending, ...] = ()  # What is not done, and why
+    # Objects to read from the API server before anything is decided; the next plan has the results.
+    # A plan has actions or live reads, never both.
     live_reads: tuple[LiveRead, ...] = ()
+    # Consumers of a claim that stay reserved although their pods left the API
     left: tuple[Left, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class HolderFacts:
-    """The facts for `plan_pod` and `plan_group`.
+    """The facts for `plan_pod` and `plan_group`."""
 
-    Attributes:
-        holder: The pod or PodGroup.
-        claims: Claims of its namespace by name, own writes included.
-        owned: The claims that the holder, or the pod's PodGroup, controls.
-        by_entry: The same claims by the entry that they were made for.
-        templates: Templates of its namespace by name.
-        groups: PodGroups of its namespace by name; None where the API is not served.
-        age: Seconds since the holder was created.
-        live: Results of live reads.
-        failed_reads: Live reads that failed; the entries that need them wait, the others do not.
-    """
-
-    holder: Pod | PodGroup
+    holder: Pod | PodGroup  # The pod or PodGroup
+    # Claims of its namespace by name, own writes included
     claims: Mapping[str, Claim] = field(default_factory=dict)
-    owned: Collection[Claim] = ()
+    owned: Collection[Claim] = ()  # The claims that the holder, or the pod's PodGroup, controls
+    # Templates of its namespace by name
     templates: Mapping[str, Template] = field(default_factory=dict)
+    # PodGroups of its namespace by name; None where the API is not served
     groups: Mapping[str, PodGroup] | None = None
-    age: float = 0.0
-    live: LiveAnswers = field(default_factory=dict)
+    age: float = 0.0  # Seconds since the holder was created
+    live: LiveAnswers = field(default_factory=dict)  # Results of live reads
+    # Live reads that failed; the entries that need them wait, the others do not
     failed_reads: Collection[LiveRead] = ()
+    # The same claims by the entry that they were made for
     by_entry: Mapping[str | None, Sequence[Claim]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -101,31 +82,22 @@ class HolderFacts:
 
 @dataclass(frozen=True, slots=True)
 class ClaimFacts:
-    """What `plan_claim` decides on.
+    """What `plan_claim` decides on."""
 
-    Attributes:
-        claim: The claim.
-        pods: Pods of its namespace by name, as far as they use claims.
-        users: Pods that refer to the claim by name.
-        groups: PodGroups of its namespace by name; None where the API is not served.
-        twins: Other claims that the same owner controls, for the same entry.
-        duplicate_for: Seconds since another claim for the same entry was first seen beside it.
-        deleted: UIDs of pods and PodGroups that are known to be deleted.
-        owner_missing_for: Seconds since the claim's owner was first found missing; 0 while
-            it is there.
-        unchanged_for: Seconds since this state of the claim was first seen.
-        live: Results of live reads.
-        safe: For safe release; None where a claim is released as soon as its pods are gone.
-    """
-
-    claim: Claim
+    claim: Claim  # The claim
+    # Pods of its namespace by name, as far as they use claims
     pods: Mapping[str, Pod] = field(default_factory=dict)
-    users: Collection[Pod] = ()
+    users: Collection[Pod] = ()  # Pods that refer to the claim by name
+    # PodGroups of its namespace by name; None where the API is not served
     groups: Mapping[str, PodGroup] | None = None
-    twins: Collection[Claim] = ()
+    twins: Collection[Claim] = ()  # Other claims that the same owner controls, for the same entry
+    # Seconds since another claim for the same entry was first seen beside it
     duplicate_for: float = 0.0
+    # UIDs of pods and PodGroups that are known to be deleted
     deleted: Collection[str] = frozenset()
+    # Seconds since the claim's owner was first found missing; 0 while it is there
     owner_missing_for: float = 0.0
-    unchanged_for: float = 0.0
-    live: LiveAnswers = field(default_factory=dict)
+    unchanged_for: float = 0.0  # Seconds since this state of the claim was first seen
+    live: LiveAnswers = field(default_factory=dict)  # Results of live reads
+    # For safe release; None where a claim is released as soon as its pods are gone
     safe: SafeRelease | None = None

@@ -14,15 +14,11 @@ LEASE_DURATION = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """A span of time in which a kubelet was alive, in seconds since the epoch.
+    """A span of time in which a kubelet was alive, in seconds since the epoch."""
 
-    Attributes:
-        since: It renewed its Lease without a break since then: it was neither stopped nor cut off.
-        until: The latest time after which it is known to have renewed it.
-    """
-
+    # It renewed its Lease without a break since then: it was neither stopped nor cut off
     since: float
-    until: float
+    until: float  # The latest time after which it is known to have renewed it
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +26,12 @@ class Heartbeat:
     """What looks at a Lease showed so far.
 
     The times in the Lease are the kubelet's: only that they change counts, and by how much.
-
-    Attributes:
-        renewed: `spec.renewTime` at the last look.
-        looked: When that look began.
-        changed: When a look first showed it; None where the first look did.
-        alive: The span that is known.
     """
 
-    renewed: str
-    looked: float
-    changed: float | None = None
-    alive: Alive | None = None
+    renewed: str  # `spec.renewTime` at the last look.
+    looked: float  # When that look began
+    changed: float | None = None  # When a look first showed it; None where the first look did
+    alive: Alive | None = None  # The span that is known
 
     def look(self, renewed: str, duration: float, began: float, answered: float) -> Self:
         """Return what is known after another look.

@@ -40,32 +40,22 @@ class Activity(NamedTuple):
 
     Everything in it can be forged by tenants of the namespace: a field manager's name and an
     annotation. It therefore excuses needs of that namespace alone.
-
-    Attributes:
-        namespace: Where it was written.
-        created: When the pod was created that the write is about, as an API timestamp.
-        flapping: Whether the same status is rewritten without progress.
     """
 
-    namespace: str
-    created: str
-    flapping: bool = False
+    namespace: str  # Where it was written
+    created: str  # When the pod was created that the write is about, as an API timestamp
+    flapping: bool = False  # Whether the same status is rewritten without progress
 
 
 @dataclass(frozen=True, slots=True)
 class ModeState:
-    """The mode under `--claims=auto`, and the evidence for it.
+    """The mode under `--claims=auto`, and the evidence for it."""
 
-    Attributes:
-        mode: The current mode.
-        quiet_since: When another controller was last active, or observation began; in seconds
-            of the caller's clock.
-        created: Overdue claims that dragoman created since then.
-    """
-
-    mode: Mode
+    mode: Mode  # The current mode
+    # When another controller was last active, or observation began; in seconds of the caller's
+    # clock
     quiet_since: float
-    created: int = 0
+    created: int = 0  # Overdue claims that dragoman created since then
 
     def other_seen(self, now: float) -> "ModeState":
         """Return the state after activity of another controller: assist, at once."""

@@ -19,20 +19,13 @@ from dragoman.model.podgroup import PodGroup
 
 @dataclass(frozen=True, slots=True)
 class Reservations:
-    """The consumers of a claim, by whether they stay reserved.
+    """The consumers of a claim, by whether they stay reserved."""
 
-    Attributes:
-        kept: They stay in reservedFor.
-        released: They no longer use the claim.
-        added: They use it, and are not in reservedFor yet.
-        over_limit: They wait, because reservedFor is full.
-        left: Those of `kept` whose pods left the API before their containers had ended.
-    """
-
-    kept: tuple[Consumer, ...]
-    released: tuple[Consumer, ...]
-    added: tuple[Consumer, ...]
-    over_limit: tuple[Consumer, ...]
+    kept: tuple[Consumer, ...]  # They stay in reservedFor
+    released: tuple[Consumer, ...]  # They no longer use the claim
+    added: tuple[Consumer, ...]  # They use it, and are not in reservedFor yet
+    over_limit: tuple[Consumer, ...]  # They wait, because reservedFor is full
+    # Those of `kept` whose pods left the API before their containers had ended
     left: tuple[Left, ...] = ()
 
     @property

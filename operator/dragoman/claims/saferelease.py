@@ -20,52 +20,39 @@ the clocks of the scheduler and of the API server differ."""
 
 @dataclass(frozen=True, slots=True)
 class SafeRelease:
-    """What is known of pods that left the API, and of their nodes.
+    """What is known of pods that left the API, and of their nodes."""
 
-    Attributes:
-        now: Seconds since the epoch.
-        ended: UIDs of pods that this process saw leave, and whose containers had ended before.
-        seen: Other departures that this process saw, by UID of the pod.
-        missed: Pods whose departure it did not see, by UID, as it first missed them; a pod that is
-            not in it is missed now.
-        nodes: Nodes by name, as stored: they keep a claim, and release none.
-        ready_again: When nodes were seen to become Ready, by UID of the Node.
-        alive: What is known of kubelets, by name of the node.
-        unseen_grace: Seconds that are taken as the grace period of a pod that left unseen.
-        margin: Seconds that a kubelet has after the grace period.
-        unrecorded: Why the record of the claim cannot be written; empty where it can.
-    """
-
-    now: float
+    now: float  # Seconds since the epoch
+    # UIDs of pods that this process saw leave, and whose containers had ended before
     ended: Collection[str] = frozenset()
+    # Other departures that this process saw, by UID of the pod
     seen: Mapping[str, Departure] = field(default_factory=dict)
+    # Pods whose departure it did not see, by UID, as it first missed them; a pod that is not in it
+    # is missed now
     missed: Mapping[str, Departure] = field(default_factory=dict)
+    # Nodes by name, as stored: they keep a claim, and release none
     nodes: Mapping[str, NodeHealth] = field(default_factory=dict)
+    # When nodes were seen to become Ready, by UID of the Node
     ready_again: Mapping[str, float] = field(default_factory=dict)
+    # What is known of kubelets, by name of the node
     alive: Mapping[str, Alive] = field(default_factory=dict)
+    # Seconds that are taken as the grace period of a pod that left unseen
     unseen_grace: float = 600.0
-    margin: float = MARGIN
-    unrecorded: str = ""
+    margin: float = MARGIN  # Seconds that a kubelet has after the grace period
+    unrecorded: str = ""  # Why the record of the claim cannot be written; empty where it can
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A consumer that keeps its reservation although its pod left the API.
+    """A consumer that keeps its reservation although its pod left the API."""
 
-    Attributes:
-        consumer: The item of `status.reservedFor`.
-        departure: How the pod left.
-        why: What is waited for, as the second half of a sentence.
-        after: Seconds until the next look; None where an event, or a sign of life of the kubelet,
-            enqueues the claim.
-        asks_kubelet: Whether signs of life of the node's kubelet count.
-    """
-
-    consumer: Consumer
-    departure: Departure
-    why: str
+    consumer: Consumer  # The item of `status.reservedFor`.
+    departure: Departure  # How the pod left
+    why: str  # What is waited for, as the second half of a sentence
+    # Seconds until the next look; None where an event, or a sign of life of the kubelet, enqueues
+    # the claim
     after: float | None = None
-    asks_kubelet: bool = False
+    asks_kubelet: bool = False  # Whether signs of life of the node's kubelet count
 
     def message(self, namespace: str) -> str:
         """Return a sentence for people."""

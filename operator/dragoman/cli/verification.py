@@ -33,36 +33,22 @@ things."""
 
 @dataclass(frozen=True, slots=True)
 class WebhookTrial:
-    """Something that must be refused.
+    """Something that must be refused."""
 
-    Attributes:
-        what: In words.
-        webhook: Name of the webhook that must refuse it.
-        path: Of the collection that it would be created in.
-        document: The object.
-    """
-
-    what: str
-    webhook: str
-    path: str
-    document: Mapping[str, Any]
+    what: str  # In words
+    webhook: str  # Name of the webhook that must refuse it
+    path: str  # Of the collection that it would be created in
+    document: Mapping[str, Any]  # The object
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a trial.
+    """What came of a trial."""
 
-    Attributes:
-        trial: What was tried.
-        fault: Why it counts as failed; empty when it was refused.
-        answer: What the webhook said.
-        passing: Whether it may be otherwise soon.
-    """
-
-    trial: WebhookTrial
-    fault: str = ""
-    answer: str = ""
-    passing: bool = False
+    trial: WebhookTrial  # What was tried
+    fault: str = ""  # Why it counts as failed; empty when it was refused
+    answer: str = ""  # What the webhook said
+    passing: bool = False  # Whether it may be otherwise soon
 
 
 async def trials(api: Client) -> list[WebhookTrial]:

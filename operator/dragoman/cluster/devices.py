@@ -25,15 +25,10 @@ log = logger("dragoman.cluster")
 
 @dataclass(frozen=True, slots=True)
 class Stored(Generic[Value]):
-    """An object whose fact does not have its metadata.
+    """An object whose fact does not have its metadata."""
 
-    Attributes:
-        metadata: Its identity.
-        value: The fact; None where the event has only metadata.
-    """
-
-    metadata: Metadata
-    value: Value | None
+    metadata: Metadata  # Its identity
+    value: Value | None  # The fact; None where the event has only metadata
 
 
 class DeviceStores:

@@ -38,22 +38,16 @@ Predicate = Callable[[str, Mapping[str, Any]], bool]
 
 @dataclass(slots=True)
 class Reader:
-    """Lists what the toolkit needs, and remembers what it was not allowed to.
+    """Lists what the toolkit needs, and remembers what it was not allowed to."""
 
-    Attributes:
-        client: The connection.
-        namespace: Where to read when all namespaces are forbidden.
-        progress: Called with a plural and how many objects of it were read.
-        wanted: Called with a plural and an object; what it refuses is dropped page by page.
-        unseen: What was refused.
-        places: Where each resource was listed, and in which namespace; empty for all.
-    """
-
-    client: Client
-    namespace: str
+    client: Client  # The connection
+    namespace: str  # Where to read when all namespaces are forbidden
+    # Called with a plural and how many objects of it were read
     progress: Report = lambda plural, count: None  # noqa: ARG005 — nothing is reported
+    # Called with a plural and an object; what it refuses is dropped page by page
     wanted: Predicate = lambda plural, document: True  # noqa: ARG005 — everything is
-    unseen: list[Unseen] = field(default_factory=list)
+    unseen: list[Unseen] = field(default_factory=list)  # What was refused
+    # Where each resource was listed, and in which namespace; empty for all
     places: dict[str, tuple[Resource, str]] = field(default_factory=dict)
 
     async def read(self, plurals: Iterable[str]) -> Snapshot:

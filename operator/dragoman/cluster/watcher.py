@@ -31,19 +31,13 @@ class Watcher:
 
     Where a watch is forbidden or broken, `read` lists again: users with the rights of `kubectl get`
     have an answer too, and errors of the API server reach the caller.
-
-    Attributes:
-        client: The connection.
-        namespace: Where to read when all namespaces are forbidden.
-        plurals: What to read.
-        interval: Seconds between two lists while watches do not work.
-        progress: Called with a plural and how many objects of it were listed.
     """
 
-    client: Client
-    namespace: str
-    plurals: Iterable[str]
-    interval: float
+    client: Client  # The connection
+    namespace: str  # Where to read when all namespaces are forbidden
+    plurals: Iterable[str]  # What to read
+    interval: float  # Seconds between two lists while watches do not work
+    # Called with a plural and how many objects of it were listed
     progress: Report = lambda plural, count: None  # noqa: ARG005 — nothing is reported
     _first: Snapshot | None = None
     _watches: dict[str, _Watch] = field(default_factory=dict)

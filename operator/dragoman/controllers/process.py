@@ -18,24 +18,17 @@ Shared = TypeVar("Shared")
 
 @dataclass
 class Process:
-    """One process of dragoman, as its controllers see it.
+    """One process of dragoman, as its controllers see it."""
 
-    Attributes:
-        client: The connections to the API server.
-        settings: Which controllers run, and how.
-        manager: Runs watches and components.
-        recorder: Posts the Events of the process.
-        stored: The cluster as it is known; None in the webhook's process, which writes nothing.
-        elector: Says whether this process may write; None where it always may.
-        busy: Each returns for how many seconds a worker has been busy with one key.
-    """
-
-    client: Client
-    settings: Settings
-    manager: Manager
-    recorder: EventRecorder
+    client: Client  # The connections to the API server
+    settings: Settings  # Which controllers run, and how
+    manager: Manager  # Runs watches and components
+    recorder: EventRecorder  # Posts the Events of the process
+    # The cluster as it is known; None in the webhook's process, which writes nothing
     stored: ClusterStores | None = None
+    # Says whether this process may write; None where it always may
     elector: LeaderElector | None = None
+    # Each returns for how many seconds a worker has been busy with one key
     busy: list[Callable[[], float]] = field(default_factory=list)
     _shared: dict[type[Any], object] = field(default_factory=dict)
 

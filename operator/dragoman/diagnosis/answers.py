@@ -38,25 +38,15 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RequestAnswer:
-    """One request, or subrequest, on one node.
+    """One request, or subrequest, on one node."""
 
-    Attributes:
-        claim: `namespace/name` of the claim.
-        name: `request` or `request/subrequest`.
-        wanted: Devices that it needs; for allocationMode All as many as its selectors match.
-        free: Devices of the node that nothing keeps away.
-        reasons: One for each other device.
-        alternative: Whether another subrequest can take its place.
-        exclusive: Whether a device that serves it serves no other request.
-    """
-
-    claim: str
-    name: str
-    wanted: int
-    free: int
-    reasons: tuple[Reason, ...] = ()
-    alternative: bool = False
-    exclusive: bool = True
+    claim: str  # `namespace/name` of the claim
+    name: str  # `request` or `request/subrequest`
+    wanted: int  # Devices that it needs; for allocationMode All as many as its selectors match
+    free: int  # Devices of the node that nothing keeps away
+    reasons: tuple[Reason, ...] = ()  # One for each other device
+    alternative: bool = False  # Whether another subrequest can take its place
+    exclusive: bool = True  # Whether a device that serves it serves no other request
 
     @property
     def short(self) -> int:
@@ -71,15 +61,10 @@ class RequestAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Rivals:
-    """Requests that want the same devices of one node, or one request alone.
+    """Requests that want the same devices of one node, or one request alone."""
 
-    Attributes:
-        requests: At least one.
-        free: Devices that nothing but these requests keeps away.
-    """
-
-    requests: tuple[RequestAnswer, ...]
-    free: int
+    requests: tuple[RequestAnswer, ...]  # At least one
+    free: int  # Devices that nothing but these requests keeps away
 
     @property
     def wanted(self) -> int:
@@ -126,22 +111,16 @@ def _all_together(requests: tuple[RequestAnswer, ...]) -> Rivals:
 
 @dataclass(frozen=True, slots=True)
 class NodeAnswer:
-    """One node.
+    """One node."""
 
-    Attributes:
-        node: Its name.
-        filtered: Why the scheduler leaves the node out before it looks at devices.
-        outcome: What the allocator says; None where it was not called.
-        pinned: Allocated claims of the pod that cannot be used on the node.
-        requests: Requests with their devices; only where the allocator found no solution.
-        others: Reasons about pools, the node, all requests, or claims that are allocated.
-    """
-
-    node: str
+    node: str  # Its name
+    # Why the scheduler leaves the node out before it looks at devices
     filtered: tuple[str, ...] = ()
-    outcome: Outcome | None = None
-    pinned: tuple[str, ...] = ()
+    outcome: Outcome | None = None  # What the allocator says; None where it was not called
+    pinned: tuple[str, ...] = ()  # Allocated claims of the pod that cannot be used on the node
+    # Requests with their devices; only where the allocator found no solution
     requests: tuple[RequestAnswer, ...] = ()
+    # Reasons about pools, the node, all requests, or claims that are allocated
     others: tuple[Reason, ...] = ()
 
     @property
@@ -183,23 +162,16 @@ class NodeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a pod has no devices, or where it would get them.
+    """Why a pod has no devices, or where it would get them."""
 
-    Attributes:
-        subject: The pod and its claims.
-        answer: In one word.
-        nodes: In the order of their names.
-        fatals: Errors of nodes that stop the pod on all of them; the scheduler reports the one
-            that it meets first, and it looks at nodes in parallel.
-        expensive: Whether the time for the answer ended before all nodes were looked at.
-        deallocated: Allocated claims of the pod, by name, that the scheduler deallocates first.
-    """
-
-    subject: Subject
-    answer: Answer
-    nodes: tuple[NodeAnswer, ...] = ()
+    subject: Subject  # The pod and its claims
+    answer: Answer  # In one word
+    nodes: tuple[NodeAnswer, ...] = ()  # In the order of their names
+    # Errors of nodes that stop the pod on all of them; the scheduler reports the one that it meets
+    # first, and it looks at nodes in parallel
     fatals: tuple[str, ...] = ()
-    expensive: bool = False
+    expensive: bool = False  # Whether the time for the answer ended before all nodes were looked at
+    # Allocated claims of the pod, by name, that the scheduler deallocates first
     deallocated: tuple[str, ...] = ()
 
     @property

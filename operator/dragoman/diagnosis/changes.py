@@ -14,21 +14,16 @@ MAX_NODES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Differences to the world as it is.
+    """Differences to the world as it is."""
 
-    Attributes:
-        copies: Pairs of a node and how many virtual nodes like it are added.
-        added: Virtual nodes of files.
-        without_nodes: Nodes that are taken away; pods on them are not placed elsewhere.
-        without_pods: `namespace/name` of pods that end; claims that only they use come free.
-        rules: Taints of devices.
-    """
-
+    # Pairs of a node and how many virtual nodes like it are added
     copies: tuple[tuple[str, int], ...] = ()
-    added: tuple[Virtual, ...] = ()
+    added: tuple[Virtual, ...] = ()  # Virtual nodes of files
+    # Nodes that are taken away; pods on them are not placed elsewhere
     without_nodes: tuple[str, ...] = ()
+    # `namespace/name` of pods that end; claims that only they use come free
     without_pods: tuple[str, ...] = ()
-    rules: tuple[DeviceTaintRule, ...] = ()
+    rules: tuple[DeviceTaintRule, ...] = ()  # Taints of devices
 
     def __bool__(self) -> bool:
         nodes = self.copies or self.added or self.without_nodes

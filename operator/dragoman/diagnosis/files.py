@@ -30,19 +30,13 @@ WORKLOADS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class PlannedCluster:
-    """A cluster with the objects of files in it.
+    """A cluster with the objects of files in it."""
 
-    Attributes:
-        snapshot: The objects of both; those of files win.
-        pods: `namespace/name` of the pods in files, a workload's pod by the workload's name.
-        claims: `namespace/name` of the claims in files.
-        templates: `namespace/name` of the templates in files.
-    """
-
-    snapshot: Snapshot
+    snapshot: Snapshot  # The objects of both; those of files win
+    # `namespace/name` of the pods in files, a workload's pod by the workload's name
     pods: tuple[str, ...] = ()
-    claims: tuple[str, ...] = ()
-    templates: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()  # `namespace/name` of the claims in files
+    templates: tuple[str, ...] = ()  # `namespace/name` of the templates in files
 
     @property
     def unknown_labels(self) -> tuple[str, ...]:

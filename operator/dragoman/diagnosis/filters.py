@@ -36,12 +36,9 @@ _KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
 
 @dataclass(slots=True)
 class Load:
-    """What the pods of each node request.
+    """What the pods of each node request."""
 
-    Attributes:
-        used: Amounts by node; `add` changes them.
-    """
-
+    # Amounts by node; `add` changes them
     used: dict[str, Counter[str]] = field(default_factory=dict)
 
     @classmethod

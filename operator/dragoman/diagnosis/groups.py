@@ -20,19 +20,12 @@ Kind = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Nodes that lack the same.
+    """Nodes that lack the same."""
 
-    Attributes:
-        nodes: Their names.
-        codes: Of the reasons, in the order of the text.
-        why: In words.
-        devices: Devices that were looked at; 0 where none could be.
-    """
-
-    nodes: tuple[str, ...]
-    codes: tuple[str, ...]
-    why: str
-    devices: int
+    nodes: tuple[str, ...]  # Their names
+    codes: tuple[str, ...]  # Of the reasons, in the order of the text
+    why: str  # In words
+    devices: int  # Devices that were looked at; 0 where none could be
 
 
 def groups(inventory: Inventory, nodes: Iterable[NodeAnswer]) -> tuple[Group, ...]:

@@ -50,16 +50,12 @@ Phrase = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What an Event says.
+    """What an Event says."""
 
-    Attributes:
-        reason: The code that concerns most nodes.
-        text: In words, at most `LONGEST` bytes; empty where devices are not what the pod lacks.
-        identity: Equal for explanations with the same reasons, however many nodes have them.
-    """
-
-    reason: str
+    reason: str  # The code that concerns most nodes
+    # In words, at most `LONGEST` bytes; empty where devices are not what the pod lacks
     text: str = ""
+    # Equal for explanations with the same reasons, however many nodes have them
     identity: tuple[str, ...] = ()
 
 

@@ -35,19 +35,12 @@ class ObstacleCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Something about the pod or its claims.
+    """Something about the pod or its claims."""
 
-    Attributes:
-        code: What kind of obstacle it is.
-        message: What it is, with names.
-        remedy: What removes it; empty where there is nothing to do but to wait.
-        stops: Whether the scheduler places the pod nowhere because of it.
-    """
-
-    code: ObstacleCode
-    message: str
-    remedy: str = ""
-    stops: bool = True
+    code: ObstacleCode  # What kind of obstacle it is
+    message: str  # What it is, with names
+    remedy: str = ""  # What removes it; empty where there is nothing to do but to wait
+    stops: bool = True  # Whether the scheduler places the pod nowhere because of it
 
     @property
     def text(self) -> str:

@@ -18,27 +18,19 @@ from dragoman.model.needs import Resources
 
 @dataclass(slots=True)
 class PlacementRoom:
-    """A cluster while copies of one pod are placed.
+    """A cluster while copies of one pod are placed."""
 
-    Attributes:
-        inventory: How it was before.
-        cluster: Devices and what claims hold.
-        load: Other resources.
-        shared: Claims of pods' own names that were allocated on the way, by `namespace/name`, with
-            the number of their consumers.
-        full: Nodes that refused a copy: nothing comes free on the way.
-        unchecked: Nodes whose devices have changed since they were looked at, and did not stop the
-            scheduler.
-        shares: How many shares of devices were made.
-    """
-
-    inventory: Inventory
-    cluster: Cluster
-    load: Load
+    inventory: Inventory  # How it was before
+    cluster: Cluster  # Devices and what claims hold
+    load: Load  # Other resources
+    # Claims of pods' own names that were allocated on the way, by `namespace/name`, with the number
+    # of their consumers
     shared: dict[str, tuple[Claim, int]] = field(default_factory=dict)
+    # Nodes that refused a copy: nothing comes free on the way
     full: set[str] = field(default_factory=set)
+    # Nodes whose devices have changed since they were looked at, and did not stop the scheduler
     unchecked: set[str] = field(default_factory=set)
-    shares: int = 0
+    shares: int = 0  # How many shares of devices were made
 
     @classmethod
     def of(cls, inventory: Inventory) -> Self:

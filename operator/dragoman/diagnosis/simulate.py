@@ -28,19 +28,13 @@ Progress = Callable[[str, int], None]
 
 @dataclass(slots=True)
 class Placement:
-    """Where pods fit.
+    """Where pods fit."""
 
-    Attributes:
-        nodes: Names of the pods by node, in the order of placing.
-        refused: Pods that fit nowhere.
-        devices: Names of the devices, by pod.
-        why: Why the first refused pod fits nowhere; None where all fit.
-    """
-
+    # Names of the pods by node, in the order of placing
     nodes: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    refused: list[str] = field(default_factory=list)
-    devices: dict[str, list[str]] = field(default_factory=dict)
-    why: Explanation | None = None
+    refused: list[str] = field(default_factory=list)  # Pods that fit nowhere
+    devices: dict[str, list[str]] = field(default_factory=dict)  # Names of the devices, by pod
+    why: Explanation | None = None  # Why the first refused pod fits nowhere; None where all fit
 
     @property
     def placed(self) -> int:

@@ -26,34 +26,21 @@ from dragoman.model.taints import RESERVATION
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A claim without devices.
+    """A claim without devices."""
 
-    Attributes:
-        claim: What it requests.
-        entry: The pod's entry.
-        template: The template it is made from; empty for a claim of its own.
-    """
-
-    claim: api.Claim
-    entry: str = ""
-    template: str = ""
+    claim: api.Claim  # What it requests
+    entry: str = ""  # The pod's entry
+    template: str = ""  # The template it is made from; empty for a claim of its own
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A pod and its claims.
+    """A pod and its claims."""
 
-    Attributes:
-        pod: The pod.
-        wanted: Its claims without devices, in the order of the pod.
-        allocated: Its claims with devices.
-        obstacles: What stands in the way before any node is looked at.
-    """
-
-    pod: PodFact
-    wanted: tuple[Wanted, ...] = ()
-    allocated: tuple[Claim, ...] = ()
-    obstacles: tuple[Obstacle, ...] = ()
+    pod: PodFact  # The pod
+    wanted: tuple[Wanted, ...] = ()  # Its claims without devices, in the order of the pod
+    allocated: tuple[Claim, ...] = ()  # Its claims with devices
+    obstacles: tuple[Obstacle, ...] = ()  # What stands in the way before any node is looked at
 
     @property
     def claims(self) -> tuple[api.Claim, ...]:

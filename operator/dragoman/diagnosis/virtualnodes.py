@@ -22,14 +22,10 @@ class ChangeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Virtual:
-    """A node that does not exist, with its slices.
+    """A node that does not exist, with its slices."""
 
-    Attributes:
-        node: The node.
-        slices: Of its file, or copies of the slices of the node that it is like.
-    """
-
-    node: NodeFact
+    node: NodeFact  # The node
+    # Of its file, or copies of the slices of the node that it is like
     slices: tuple[Slice, ...] = field(default_factory=tuple)
 
 

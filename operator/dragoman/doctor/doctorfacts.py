@@ -20,89 +20,57 @@ _EMPTY: Document = {}
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Ages, in seconds, below which a state may be on its way to a better one.
+    """Ages, in seconds, below which a state may be on its way to a better one."""
 
-    Attributes:
-        settle: Drivers publish pools, and controllers release claims, within this time.
-        idle: A claim may keep devices between two of its pods for so long.
-        held: Maintenance of a device may last so long.
-    """
-
-    settle: float = 300.0
-    idle: float = 3600.0
-    held: float = 7 * 24 * 3600.0
+    settle: float = 300.0  # Drivers publish pools, and controllers release claims, within this time
+    idle: float = 3600.0  # A claim may keep devices between two of its pods for so long
+    held: float = 7 * 24 * 3600.0  # Maintenance of a device may last so long
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What an earlier reading showed of slices.
+    """What an earlier reading showed of slices."""
 
-    Attributes:
-        taken: When, as an API timestamp.
-        generations: `metadata.generation`, which counts changes, by UID of the slice.
-        pools: Driver and node of the pools of nodes.
-        daemonsets: UIDs of the DaemonSets of a driver.
-        ready: Nodes with a ready plugin pod, by UID of its DaemonSet.
-    """
-
-    taken: str
+    taken: str  # When, as an API timestamp
+    # `metadata.generation`, which counts changes, by UID of the slice.
     generations: Mapping[str, int]
-    pools: frozenset[tuple[str, str]]
-    daemonsets: Mapping[str, frozenset[str]]
-    ready: Mapping[str, frozenset[str]]
+    pools: frozenset[tuple[str, str]]  # Driver and node of the pools of nodes
+    daemonsets: Mapping[str, frozenset[str]]  # UIDs of the DaemonSets of a driver
+    ready: Mapping[str, frozenset[str]]  # Nodes with a ready plugin pod, by UID of its DaemonSet
 
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    """A resource that was asked for in a deprecated version of resource.k8s.io.
+    """A resource that was asked for in a deprecated version of resource.k8s.io."""
 
-    Attributes:
-        version: Such as `v1beta1`.
-        resource: Plural.
-        clients: Who asked, where an audit log says so.
-    """
-
-    version: str
-    resource: str
-    clients: tuple[str, ...] = ()
+    version: str  # Such as `v1beta1`
+    resource: str  # Plural
+    clients: tuple[str, ...] = ()  # Who asked, where an audit log says so
 
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """What is known of an upgrade beside the objects.
+    """What is known of an upgrade beside the objects."""
 
-    Attributes:
-        target: The version that the cluster is upgraded to.
-        requested: What was asked for in deprecated versions.
-        gates: Feature gates that a component of the control plane sets, by `namespace/pod`.
-        unread: What could not be read, by the rule that needs it.
-    """
-
-    target: Version
-    requested: tuple[Requested, ...] = ()
+    target: Version  # The version that the cluster is upgraded to
+    requested: tuple[Requested, ...] = ()  # What was asked for in deprecated versions
+    # Feature gates that a component of the control plane sets, by `namespace/pod`
     gates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # What could not be read, by the rule that needs it
     unread: Mapping[Id, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class DoctorFacts:
-    """One reading of a cluster.
+    """One reading of a cluster."""
 
-    Attributes:
-        snapshot: The objects as they were read.
-        inventory: What was computed from them.
-        thresholds: What is too young to be wrong.
-        before: What an earlier reading showed; None where there was none.
-        rights: What drivers may do that they should not, where that was tried.
-        upgrade: What is known of an upgrade; None where no target was given.
-    """
-
-    snapshot: Snapshot
-    inventory: Inventory
-    thresholds: Thresholds = field(default_factory=Thresholds)
-    before: Reading | None = None
+    snapshot: Snapshot  # The objects as they were read
+    inventory: Inventory  # What was computed from them
+    thresholds: Thresholds = field(default_factory=Thresholds)  # What is too young to be wrong
+    before: Reading | None = None  # What an earlier reading showed; None where there was none
+    # What drivers may do that they should not, where that was tried
     rights: tuple[Finding, ...] = ()
-    upgrade: Upgrade | None = None
+    upgrade: Upgrade | None = None  # What is known of an upgrade; None where no target was given
 
     def age(self, then: str) -> float:
         """Return the seconds since an API timestamp; 0 where it is none."""

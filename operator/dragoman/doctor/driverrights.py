@@ -23,25 +23,15 @@ DRY_RUN = {"dryRun": "All"}
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The pod of a driver, as its token names it.
+    """The pod of a driver, as its token names it."""
 
-    Attributes:
-        driver: Name of the driver.
-        namespace: Of the pod and its ServiceAccount.
-        account: Name of the ServiceAccount.
-        pod: Name of the pod.
-        pod_uid: UID of the pod.
-        node: Its node.
-        node_uid: UID of the node; empty where that is not known.
-    """
-
-    driver: str
-    namespace: str
-    account: str
-    pod: str
-    pod_uid: str
-    node: str
-    node_uid: str = ""
+    driver: str  # Name of the driver
+    namespace: str  # Of the pod and its ServiceAccount
+    account: str  # Name of the ServiceAccount
+    pod: str  # Name of the pod
+    pod_uid: str  # UID of the pod
+    node: str  # Its node
+    node_uid: str = ""  # UID of the node; empty where that is not known
 
     @property
     def user(self) -> str:
@@ -63,34 +53,21 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """A slice of the driver on another node.
+    """A slice of the driver on another node."""
 
-    Attributes:
-        name: Of the slice.
-        pool: Name of its pool.
-    """
-
-    name: str
-    pool: str
+    name: str  # Of the slice
+    pool: str  # Name of its pool
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """One dry-run request.
+    """One dry-run request."""
 
-    Attributes:
-        verb: `create`, `update`, `patch` or `delete`.
-        version: Of resource.k8s.io.
-        node: Whose slices it writes.
-        name: Of the slice; empty for a creation.
-        body: Of the request.
-    """
-
-    verb: str
-    version: str
-    node: str
-    name: str
-    body: Mapping[str, Any]
+    verb: str  # `create`, `update`, `patch` or `delete`
+    version: str  # Of resource.k8s.io.
+    node: str  # Whose slices it writes
+    name: str  # Of the slice; empty for a creation
+    body: Mapping[str, Any]  # Of the request
 
     @property
     def path(self) -> str:
@@ -106,32 +83,20 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True)
 class RightsFault:
-    """What a driver may do that it should not.
+    """What a driver may do that it should not."""
 
-    Attributes:
-        driver: Name of the driver.
-        what: What it may do, as the second half of a sentence.
-        remedy: What ends it.
-    """
-
-    driver: str
-    what: str
-    remedy: str
+    driver: str  # Name of the driver
+    what: str  # What it may do, as the second half of a sentence
+    remedy: str  # What ends it
 
 
 @dataclass(frozen=True, slots=True)
 class DryRunAnswer:
-    """What the API server answered to an attempt.
+    """What the API server answered to an attempt."""
 
-    Attributes:
-        attempt: What was asked.
-        code: HTTP status of a refusal; 0 where it would be done.
-        message: Of a refusal.
-    """
-
-    attempt: DryRun
-    code: int = 0
-    message: str = ""
+    attempt: DryRun  # What was asked
+    code: int = 0  # HTTP status of a refusal; 0 where it would be done
+    message: str = ""  # Of a refusal
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,18 +71,13 @@ OVER_TIME = (Id.SLICE_WRITE_STORM, Id.SLICES_MISSING)
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The findings of all rules.
+    """The findings of all rules."""
 
-    Attributes:
-        findings: The worst first, then by id and subject.
-        partial: Rules whose facts are incomplete, with the resources that were not read.
-        unjudged: Rules that need an earlier reading, where there was none.
-        unknown: Drivers whose version is unknown, so that no verdict on them counts.
-    """
-
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...]  # The worst first, then by id and subject
+    # Rules whose facts are incomplete, with the resources that were not read
     partial: Mapping[Id, tuple[str, ...]]
-    unjudged: tuple[Id, ...] = ()
+    unjudged: tuple[Id, ...] = ()  # Rules that need an earlier reading, where there was none
+    # Drivers whose version is unknown, so that no verdict on them counts
     unknown: tuple[str, ...] = ()
 
     def count(self, severity: Severity) -> int:

@@ -23,20 +23,13 @@ _MANY = 8
 
 @dataclass(frozen=True, slots=True)
 class KnownFault:
-    """A fault of a component of Kubernetes.
+    """A fault of a component of Kubernetes."""
 
-    Attributes:
-        issue: Of kubernetes/kubernetes.
-        effect: What goes wrong.
-        remedy: What avoids it.
-        trigger: Returns the objects that meet it.
-        fixed: Minor version to the first patch release with the fix; later ones have it too.
-    """
-
-    issue: int
-    effect: str
-    remedy: str
-    trigger: Trigger
+    issue: int  # Of kubernetes/kubernetes
+    effect: str  # What goes wrong
+    remedy: str  # What avoids it
+    trigger: Trigger  # Returns the objects that meet it
+    # Minor version to the first patch release with the fix; later ones have it too
     fixed: Mapping[tuple[int, int], int]
 
     def affects(self, version: Release) -> bool:

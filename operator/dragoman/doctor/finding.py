@@ -96,46 +96,29 @@ UPGRADE = (Id.API_REMOVED, Id.DRIVER_OUTDATED, Id.GATE_REMOVED)
 
 @dataclass(frozen=True, slots=True)
 class FindingSubject:
-    """The object that a finding is about.
+    """The object that a finding is about."""
 
-    Attributes:
-        text: What tables show, such as `ml/eval-gpu` or `dra.net/node-6`.
-        kind: Of the API object that Events regard; empty where there is none.
-        name: Of the API object.
-        namespace: Of the API object; empty for cluster-scoped ones.
-        uid: Of the API object; empty where it is unknown.
-        api_version: Of the API object.
-    """
-
-    text: str
-    kind: str = ""
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    api_version: str = "resource.k8s.io/v1"
+    text: str  # What tables show, such as `ml/eval-gpu` or `dra.net/node-6`.
+    kind: str = ""  # Of the API object that Events regard; empty where there is none
+    name: str = ""  # Of the API object
+    namespace: str = ""  # Of the API object; empty for cluster-scoped ones
+    uid: str = ""  # Of the API object; empty where it is unknown
+    api_version: str = "resource.k8s.io/v1"  # Of the API object
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong.
+    """One thing that is wrong."""
 
-    Attributes:
-        id: Which.
-        subject: About which object.
-        message: What is wrong, without a full stop.
-        remedy: What to do about it, often a command.
-        since: Since when, as an API timestamp; empty where that is unknown.
-        public: The message without names of other namespaces than the subject's, for Events; empty
-            where the message has none.
-        level: How much it matters, where that is not the same for all findings of the id.
-    """
-
-    id: Id
-    subject: FindingSubject
-    message: str
-    remedy: str
-    since: str = ""
+    id: Id  # Which
+    subject: FindingSubject  # About which object
+    message: str  # What is wrong, without a full stop
+    remedy: str  # What to do about it, often a command
+    since: str = ""  # Since when, as an API timestamp; empty where that is unknown
+    # The message without names of other namespaces than the subject's, for Events; empty where the
+    # message has none
     public: str = ""
+    # How much it matters, where that is not the same for all findings of the id
     level: Severity | None = None
 
     @property

@@ -30,20 +30,14 @@ _PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
 
 @dataclass
 class _Uses:
-    """Where a name is published.
+    """Where a name is published."""
 
-    Attributes:
-        pool: The first pool that has it.
-        devices: Which devices have it, as `pool/device`.
-        types: Of an attribute, with the first device of each.
-        values: Some of its values.
-        twins: Devices that have the name with and without the driver's domain.
-    """
-
-    pool: InventoryPool
-    devices: list[str] = field(default_factory=list)
+    pool: InventoryPool  # The first pool that has it
+    devices: list[str] = field(default_factory=list)  # Which devices have it, as `pool/device`
+    # Of an attribute, with the first device of each
     types: dict[str, str] = field(default_factory=dict)
-    values: list[object] = field(default_factory=list)
+    values: list[object] = field(default_factory=list)  # Some of its values
+    # Devices that have the name with and without the driver's domain
     twins: list[str] = field(default_factory=list)
 
     @property
@@ -181,17 +175,11 @@ _VALUES = 1000
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """The names of devices that look alike.
+    """The names of devices that look alike."""
 
-    Attributes:
-        attributes: Type and value by name.
-        capacities: Names of capacities.
-        twins: Names that stand next to their form without the driver's domain.
-    """
-
-    attributes: Mapping[str, tuple[str, object]]
-    capacities: Mapping[str, tuple[str, object]]
-    twins: frozenset[str]
+    attributes: Mapping[str, tuple[str, object]]  # Type and value by name
+    capacities: Mapping[str, tuple[str, object]]  # Names of capacities
+    twins: frozenset[str]  # Names that stand next to their form without the driver's domain
 
     @classmethod
     def of(cls, content: Content) -> Self:

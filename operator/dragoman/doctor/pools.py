@@ -78,15 +78,10 @@ def _silence(
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """DaemonSets that may be a driver's.
+    """DaemonSets that may be a driver's."""
 
-    Attributes:
-        daemonsets: The pods of each.
-        by_node: All these pods by node.
-    """
-
-    daemonsets: tuple[tuple[PodFact, ...], ...]
-    by_node: Mapping[str, list[PodFact]]
+    daemonsets: tuple[tuple[PodFact, ...], ...]  # The pods of each
+    by_node: Mapping[str, list[PodFact]]  # All these pods by node
 
     @classmethod
     def of(cls, daemonsets: tuple[tuple[PodFact, ...], ...]) -> Candidates:
@@ -100,13 +95,9 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Plugins:
-    """DaemonSets whose pods are kubelet plugins, as far as pods show them.
+    """DaemonSets whose pods are kubelet plugins, as far as pods show them."""
 
-    Attributes:
-        pods: Their pods by UID of the DaemonSet.
-    """
-
-    pods: Mapping[str, tuple[PodFact, ...]]
+    pods: Mapping[str, tuple[PodFact, ...]]  # Their pods by UID of the DaemonSet
     _candidates: dict[tuple[str, frozenset[str]], Candidates] = field(
         default_factory=dict, compare=False, repr=False
     )

@@ -21,30 +21,19 @@ from dragoman_base.words import counted
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One merge patch.
+    """One merge patch."""
 
-    Attributes:
-        subresource: `status`, or empty for the object itself.
-        patch: The merge patch, with its preconditions.
-        done: What the write does, in words.
-    """
-
-    subresource: str
-    patch: dict[str, Any]
-    done: str
+    subresource: str  # `status`, or empty for the object itself
+    patch: dict[str, Any]  # The merge patch, with its preconditions
+    done: str  # What the write does, in words
 
 
 @dataclass(frozen=True, slots=True)
 class RepairRefusal:
-    """Why nothing is written.
+    """Why nothing is written."""
 
-    Attributes:
-        reason: In words, with what helps.
-        settled: Whether the claim already is as it should be.
-    """
-
-    reason: str
-    settled: bool = False
+    reason: str  # In words, with what helps
+    settled: bool = False  # Whether the claim already is as it should be
 
 
 Plan = Write | RepairRefusal

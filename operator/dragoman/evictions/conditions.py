@@ -18,30 +18,19 @@ _NOT_UPDATED = (
 
 @dataclass(frozen=True, slots=True)
 class EvictionCounts:
-    """What is known of the evictions of a rule.
+    """What is known of the evictions of a rule."""
 
-    Attributes:
-        pending: Pods that it evicts now or later, and that are not being deleted.
-        namespaces: How many namespaces have such pods.
-        evicted: Pods that this process evicted because of it.
-    """
-
-    pending: int = 0
-    namespaces: int = 0
-    evicted: int = 0
+    pending: int = 0  # Pods that it evicts now or later, and that are not being deleted
+    namespaces: int = 0  # How many namespaces have such pods
+    evicted: int = 0  # Pods that this process evicted because of it
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionPlan:
-    """A condition to write, or when it may be written.
+    """A condition to write, or when it may be written."""
 
-    Attributes:
-        progress: What to write.
-        after: Seconds until it may be written; the counts may change until then.
-    """
-
-    progress: Condition
-    after: float = 0.0
+    progress: Condition  # What to write
+    after: float = 0.0  # Seconds until it may be written; the counts may change until then
 
 
 def plan_rule_status(

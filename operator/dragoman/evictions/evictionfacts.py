@@ -19,25 +19,15 @@ Place = tuple[str, str]
 
 
 class EvictionReason(NamedTuple):
-    """One taint that a claim does not tolerate; rules sort before taints of slices.
+    """One taint that a claim does not tolerate; rules sort before taints of slices."""
 
-    Attributes:
-        from_slice: Whether the driver set the taint, in a ResourceSlice.
-        rule: Name of the DeviceTaintRule, else empty.
-        rule_uid: UID of the rule, else empty.
-        driver: Of the device, for taints of slices.
-        pool: Of the device, for taints of slices.
-        device: Its name, for taints of slices.
-        position: Of the taint in the device, for taints of slices.
-    """
-
-    from_slice: bool
-    rule: str = ""
-    rule_uid: str = ""
-    driver: str = ""
-    pool: str = ""
-    device: str = ""
-    position: int = 0
+    from_slice: bool  # Whether the driver set the taint, in a ResourceSlice
+    rule: str = ""  # Name of the DeviceTaintRule, else empty
+    rule_uid: str = ""  # UID of the rule, else empty
+    driver: str = ""  # Of the device, for taints of slices
+    pool: str = ""  # Of the device, for taints of slices
+    device: str = ""  # Its name, for taints of slices
+    position: int = 0  # Of the taint in the device, for taints of slices
 
     @classmethod
     def of_rule(cls, rule: Metadata) -> EvictionReason:
@@ -58,15 +48,10 @@ class EvictionReason(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """When pods must leave, and why.
+    """When pods must leave, and why."""
 
-    Attributes:
-        when: Unix time in seconds; the past means now.
-        reasons: In their order, each once.
-    """
-
-    when: float
-    reasons: tuple[EvictionReason, ...]
+    when: float  # Unix time in seconds; the past means now
+    reasons: tuple[EvictionReason, ...]  # In their order, each once
 
     def joined(self, other: Due | None) -> Due:
         """Return the earlier time with the reasons of both."""
@@ -82,18 +67,10 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class EvictionFacts:
-    """All that evictions depend on.
+    """All that evictions depend on."""
 
-    Attributes:
-        pods: Pods that use claims.
-        claims: ResourceClaims by namespace and name.
-        pools: Published devices and their taints.
-        rules: DeviceTaintRules that evict.
-        groups: Whether PodGroups have claims (KEP-5729).
-    """
-
-    pods: Iterable[Pod]
-    claims: Mapping[Place, Claim]
-    pools: Pools
-    rules: ActiveRules
-    groups: bool = True
+    pods: Iterable[Pod]  # Pods that use claims
+    claims: Mapping[Place, Claim]  # ResourceClaims by namespace and name
+    pools: Pools  # Published devices and their taints
+    rules: ActiveRules  # DeviceTaintRules that evict
+    groups: bool = True  # Whether PodGroups have claims (KEP-5729)

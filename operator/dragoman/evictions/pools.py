@@ -13,19 +13,12 @@ Taints = Mapping[str, tuple[Taint, ...]]
 
 @dataclass(slots=True)
 class _Pool:
-    """Slices of one pool by name, and the taints that count.
+    """Slices of one pool by name, and the taints that count."""
 
-    Attributes:
-        slices: Of all generations.
-        taints: Taints that count, by device.
-        complete: The newest generation that was seen complete, -1 before the first one.
-        kept: The taints of that generation.
-    """
-
-    slices: dict[str, StoredSlice] = field(default_factory=dict)
-    taints: Taints = field(default_factory=lambda: UNTAINTED)
-    complete: int = -1
-    kept: Taints = field(default_factory=lambda: UNTAINTED)
+    slices: dict[str, StoredSlice] = field(default_factory=dict)  # Of all generations
+    taints: Taints = field(default_factory=lambda: UNTAINTED)  # Taints that count, by device
+    complete: int = -1  # The newest generation that was seen complete, -1 before the first one
+    kept: Taints = field(default_factory=lambda: UNTAINTED)  # The taints of that generation
 
     def current(self) -> list[StoredSlice]:
         """Return the slices of the highest generation."""

@@ -12,17 +12,11 @@ from dragoman.model.pod import Pod
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A pod that must leave its devices.
+    """A pod that must leave its devices."""
 
-    Attributes:
-        pod: The pod.
-        due: When, and why.
-        after: Seconds until then, 0 for now.
-    """
-
-    pod: Pod
-    due: Due
-    after: float
+    pod: Pod  # The pod
+    due: Due  # When, and why
+    after: float  # Seconds until then, 0 for now
 
 
 def plan_evictions(facts: EvictionFacts, now: float) -> tuple[Eviction, ...]:
@@ -65,17 +59,11 @@ class Dues:
 
 @dataclass(frozen=True, slots=True)
 class EvictionPreview:
-    """What a rule selects, and whom it would evict.
+    """What a rule selects, and whom it would evict."""
 
-    Attributes:
-        published: Devices in slices that it selects.
-        allocated: Allocation results that it selects, shares and admin access each.
-        pods: Pods that would be evicted, now or after their tolerationSeconds.
-    """
-
-    published: int
-    allocated: int
-    pods: tuple[Pod, ...]
+    published: int  # Devices in slices that it selects
+    allocated: int  # Allocation results that it selects, shares and admin access each
+    pods: tuple[Pod, ...]  # Pods that would be evicted, now or after their tolerationSeconds
 
     @property
     def namespaces(self) -> int:

@@ -13,22 +13,14 @@ from dragoman.model.deviceid import DeviceID
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A consumer of a claim.
+    """A consumer of a claim."""
 
-    Attributes:
-        namespace: Of the claim and the consumer.
-        name: Of the pod or other consumer.
-        resource: Plural, as `pods`.
-        pod: The pod itself; None where it was not read or is not a pod.
-        containers: Names of the containers that use the request.
-        departure: How the pod left the API, where its containers may still run; else None.
-    """
-
-    namespace: str
-    name: str
-    resource: str = "pods"
-    pod: PodFact | None = None
-    containers: tuple[str, ...] = ()
+    namespace: str  # Of the claim and the consumer
+    name: str  # Of the pod or other consumer
+    resource: str = "pods"  # Plural, as `pods`
+    pod: PodFact | None = None  # The pod itself; None where it was not read or is not a pod
+    containers: tuple[str, ...] = ()  # Names of the containers that use the request
+    # How the pod left the API, where its containers may still run; else None
     departure: Departure | None = None
 
     @property
@@ -45,17 +37,11 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """One allocation of a device.
+    """One allocation of a device."""
 
-    Attributes:
-        claim: The claim that has it.
-        result: What it was allocated.
-        users: The claim's consumers.
-    """
-
-    claim: Claim
-    result: AllocatedDevice
-    users: tuple[User, ...] = ()
+    claim: Claim  # The claim that has it
+    result: AllocatedDevice  # What it was allocated
+    users: tuple[User, ...] = ()  # The claim's consumers
 
     @property
     def idle(self) -> bool:

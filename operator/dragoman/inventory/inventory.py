@@ -22,14 +22,10 @@ from dragoman.model.taints import Taint
 
 @dataclass(slots=True)
 class Classes:
-    """Evaluates the selectors of DeviceClasses, each once for devices that look alike.
+    """Evaluates the selectors of DeviceClasses, each once for devices that look alike."""
 
-    Attributes:
-        profile: The CEL environment.
-        failures: Class name to the first selector failure that was met, as text.
-    """
-
-    profile: Profile
+    profile: Profile  # The CEL environment
+    # Class name to the first selector failure that was met, as text
     failures: dict[str, str] = field(default_factory=dict)
     _views: Views = field(init=False)
     _compiled: dict[str, Expression] = field(init=False, default_factory=dict)
@@ -87,25 +83,17 @@ class DeviceState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InventoryDevice:
-    """One device and what holds it.
+    """One device and what holds it."""
 
-    Attributes:
-        id: Driver, pool and name.
-        state: See `DeviceState`.
-        content: What its slice says; None for a lost device, and where slices could not be read.
-        node: Where it is; empty for a device of several nodes and for one without content.
-        taints: Those that keep claims away, of rules too.
-        holdings: Every allocation, with admin access too.
-        reserved: For which pod it is reserved while others end for it, as `namespace/name`, or in
-            words where that pod is not seen; empty for every other device.
-    """
-
-    id: DeviceID
-    state: DeviceState
+    id: DeviceID  # Driver, pool and name
+    state: DeviceState  # See `DeviceState`
+    # What its slice says; None for a lost device, and where slices could not be read
     content: Content | None = None
-    node: str = ""
-    taints: tuple[Taint, ...] = ()
-    holdings: tuple[Holding, ...] = ()
+    node: str = ""  # Where it is; empty for a device of several nodes and for one without content
+    taints: tuple[Taint, ...] = ()  # Those that keep claims away, of rules too
+    holdings: tuple[Holding, ...] = ()  # Every allocation, with admin access too
+    # For which pod it is reserved while others end for it, as `namespace/name`, or in words where
+    # that pod is not seen; empty for every other device
     reserved: str = ""
 
     @property
@@ -116,20 +104,14 @@ class InventoryDevice:
 
 @dataclass(frozen=True)
 class Inventory:
-    """Everything that is known about devices.
+    """Everything that is known about devices."""
 
-    Attributes:
-        world: The facts.
-        profile: How the scheduler of the cluster behaves.
-        pools: By driver and name.
-        devices: Current ones in the order of the allocator, then those without content.
-        counters: What partitions of each pool have left.
-    """
-
-    world: World
-    profile: Profile
-    pools: Mapping[PoolID, InventoryPool]
+    world: World  # The facts
+    profile: Profile  # How the scheduler of the cluster behaves
+    pools: Mapping[PoolID, InventoryPool]  # By driver and name
+    # Current ones in the order of the allocator, then those without content
     devices: Mapping[DeviceID, InventoryDevice]
+    # What partitions of each pool have left
     counters: Mapping[PoolID, PoolCounters] = field(default_factory=dict)
 
     @property

@@ -39,19 +39,14 @@ LONGEST_RETRY_AFTER = 300.0
 
 @dataclass
 class Client:
-    """A thin JSON client; an async context manager that owns its connections.
+    """A thin JSON client; an async context manager that owns its connections."""
 
-    Attributes:
-        credentials: Where the API server is, and who asks.
-        timeout: Seconds until a request without an answer fails; 0 for RESPONSE_TIMEOUT.
-        unanswered: How many requests and watches had no answer, as while the API server restarts.
-    """
-
-    credentials: Credentials
-    timeout: float = 0.0
+    credentials: Credentials  # Where the API server is, and who asks
+    timeout: float = 0.0  # Seconds until a request without an answer fails; 0 for RESPONSE_TIMEOUT
     _pool: ConnectionPool = field(init=False, repr=False)
     _prefix: str = field(init=False, repr=False)
     _renewing: asyncio.Lock = field(init=False, repr=False, default_factory=asyncio.Lock)
+    # How many requests and watches had no answer, as while the API server restarts
     unanswered: int = field(init=False, default=0)
     _head: tuple[tuple[Any, ...], bytes] = field(init=False, repr=False, default=((), b""))
 

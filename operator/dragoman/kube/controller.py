@@ -28,24 +28,17 @@ class NotLeadingError(Exception):
 
 @dataclass
 class Controller(Generic[Key]):
-    """Reconciles the keys of a work queue until cancelled.
+    """Reconciles the keys of a work queue until cancelled."""
 
-    Attributes:
-        queue: The keys; it is open only while the controller runs.
-        reconcile: Settles one key; what it raises is retried with back-off.
-        enqueue_all: Adds every key there is, at the start and every `resync` seconds.
-        lanes: Lanes of the queue; each has workers of its own.
-        workers: Workers per lane.
-        resync: Seconds between full passes.
-        describe: Fields of log lines about a key.
-    """
-
-    queue: WorkQueue[Key]
+    queue: WorkQueue[Key]  # The keys; it is open only while the controller runs
+    # Settles one key; what it raises is retried with back-off
     reconcile: Callable[[Key], Awaitable[None]]
+    # Adds every key there is, at the start and every `resync` seconds
     enqueue_all: Callable[[], None]
-    lanes: Sequence[str] = ("",)
-    workers: int = 1
-    resync: float = 600.0
+    lanes: Sequence[str] = ("",)  # Lanes of the queue; each has workers of its own
+    workers: int = 1  # Workers per lane
+    resync: float = 600.0  # Seconds between full passes
+    # Fields of log lines about a key
     describe: Callable[[Key], dict[str, Any]] = lambda key: {"key": key}
     _idle: set[asyncio.Task[None]] = field(default_factory=set)
     _stopping: bool = False

@@ -42,16 +42,11 @@ class NotServedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The resources that claims need.
+    """The resources that claims need."""
 
-    Attributes:
-        claims: `resourceclaims`.
-        templates: `resourceclaimtemplates`, of the same version.
-        groups: `podgroups` of scheduling.k8s.io (KEP-5729); None where they have no claims.
-    """
-
-    claims: Resource
-    templates: Resource
+    claims: Resource  # `resourceclaims`
+    templates: Resource  # `resourceclaimtemplates`, of the same version
+    # `podgroups` of scheduling.k8s.io (KEP-5729); None where they have no claims.
     groups: Resource | None
 
     @property
@@ -92,21 +87,13 @@ async def discover(api: Client, podgroup_claims: PodGroupClaims = "auto") -> Ser
 
 @dataclass(frozen=True, slots=True)
 class ServedDevices:
-    """The resources that say which devices there are.
+    """The resources that say which devices there are."""
 
-    Attributes:
-        slices: `resourceslices`.
-        classes: `deviceclasses`.
-        rules: `devicetaintrules` (KEP-5055), or None.
-        nodes: `nodes`.
-        kubernetes: The server's version, such as `v1.36.3`.
-    """
-
-    slices: Resource
-    classes: Resource
-    rules: Resource | None
-    nodes: Resource = NODES
-    kubernetes: str = ""
+    slices: Resource  # `resourceslices`
+    classes: Resource  # `deviceclasses`
+    rules: Resource | None  # `devicetaintrules` (KEP-5055), or None
+    nodes: Resource = NODES  # `nodes`
+    kubernetes: str = ""  # The server's version, such as `v1.36.3`.
 
 
 async def discover_devices(api: Client, served: Served) -> ServedDevices:

@@ -50,20 +50,13 @@ class ObjectReference:
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """An Event that waits to be posted, under the first of its names that is free.
+    """An Event that waits to be posted, under the first of its names that is free."""
 
-    Attributes:
-        namespace: Where it is posted.
-        names: The names that it may have.
-        fields: Everything but the metadata.
-        tries: How often the API server did not take it.
-        doubtful: Names that it may have, because a request had no answer.
-    """
-
-    namespace: str
-    names: tuple[str, ...]
-    fields: dict[str, Any]
-    tries: int = 0
+    namespace: str  # Where it is posted
+    names: tuple[str, ...]  # The names that it may have
+    fields: dict[str, Any]  # Everything but the metadata
+    tries: int = 0  # How often the API server did not take it
+    # Names that it may have, because a request had no answer
     doubtful: frozenset[str] = frozenset()
 
     def manifest(self, name: str) -> dict[str, Any]:

@@ -33,44 +33,35 @@ class Informer(Generic[Fact]):
 
     Events come from a `Reflector` or from kopf's watches, live reads from reconcilers. Observers
     receive each change as (old, new) once it is stored, as client-go's handlers do.
-
-    Attributes:
-        client: Where objects are read.
-        resource: Which objects.
-        parse: Makes a fact of an object; raises MalformedObjectError.
-        observers: Called with a fact before and after each change; None where there is none.
-        store: The facts as last known.
-        departed: Called before the observers when an object is gone, with what was stored, if
-            anything, and the object as it was deleted; this is None where nothing saw that, and may
-            have only metadata.
-        predicate: Whether an object, as JSON bytes, concerns this informer at all; one that is
-            stored always does.
-        keeps: Whether a fact is stored; one that no longer is leaves the store.
-        is_own_write: Whether a resourceVersion is the result of an own write, whose response is
-            in the store already.
-        is_unchanged: Whether a watch line changes nothing that is stored, so that it need not be
-            parsed.
-        rolled_back: Called when the store has begun to trust the next list; see `roll_back`.
-        field_selector: Restricts lists and watches, as `metadata.name=x`; empty for all.
-        namespace: Restricts lists and watches; empty for all.
-        synced: Set after the first complete list.
-        health: When its watch last received anything.
     """
 
-    client: Client
-    resource: Resource
-    parse: Callable[[Document], Fact]
+    client: Client  # Where objects are read
+    resource: Resource  # Which objects
+    parse: Callable[[Document], Fact]  # Makes a fact of an object; raises MalformedObjectError
+    # Called with a fact before and after each change; None where there is none
     observers: list[Callable[[Fact | None, Fact | None], None]] = field(default_factory=list)
+    # The facts as last known
     store: Store[Fact] = field(default_factory=lambda: Store(DeletedUIDs()))
+    # Called before the observers when an object is gone, with what was stored, if anything, and the
+    # object as it was deleted; this is None where nothing saw that, and may have only metadata
     departed: Callable[[Fact | None, Fact | None], None] = lambda _known, _final: None
+    # Whether an object, as JSON bytes, concerns this informer at all; one that is stored always
+    # does
     predicate: Callable[[bytes], bool] = lambda _: True
+    # Whether a fact is stored; one that no longer is leaves the store
     keeps: Callable[[Fact], bool] = lambda _: True
+    # Whether a resourceVersion is the result of an own write, whose response is in the store
+    # already
     is_own_write: Callable[[bytes], bool] = lambda _: False
+    # Whether a watch line changes nothing that is stored, so that it need not be parsed
     is_unchanged: Callable[[bytes], bool] = lambda _: False
+    # Called when the store has begun to trust the next list; see `roll_back`
     rolled_back: Callable[[], None] = lambda: None
-    field_selector: str = ""
-    namespace: str = ""
+    field_selector: str = ""  # Restricts lists and watches, as `metadata.name=x`; empty for all.
+    namespace: str = ""  # Restricts lists and watches; empty for all
+    # Set after the first complete list
     synced: asyncio.Event = field(default_factory=asyncio.Event)
+    # When its watch last received anything
     health: WatchHealth = field(default_factory=WatchHealth)
 
     @property

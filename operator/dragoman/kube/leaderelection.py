@@ -32,17 +32,12 @@ log = logger("dragoman.leader")
 
 @dataclass(frozen=True, slots=True)
 class LeaderElectionConfig:
-    """How a Lease is held; seconds.
+    """How a Lease is held; seconds."""
 
-    Attributes:
-        duration: How long other replicas wait after the last renewal before they take over.
-        renew_deadline: How long a leader continues without a successful renewal.
-        retry_period: Time between attempts.
-    """
-
+    # How long other replicas wait after the last renewal before they take over
     duration: float = 15.0
-    renew_deadline: float = 10.0
-    retry_period: float = 2.0
+    renew_deadline: float = 10.0  # How long a leader continues without a successful renewal
+    retry_period: float = 2.0  # Time between attempts
 
     def __post_init__(self) -> None:
         """Raise ValueError for durations under which two replicas could lead."""
@@ -60,21 +55,14 @@ def identity() -> str:
 
 @dataclass
 class LeaderElector:
-    """Acquires, renews and releases a Lease.
+    """Acquires, renews and releases a Lease."""
 
-    Attributes:
-        client: Where the Lease is.
-        namespace: Its namespace.
-        name: Its name.
-        config: Its durations.
-        annotations: Kept on the Lease by the leader; the next leader reads them here.
-    """
-
-    client: Client
-    namespace: str
-    name: str
-    config: LeaderElectionConfig = field(default_factory=LeaderElectionConfig)
+    client: Client  # Where the Lease is
+    namespace: str  # Its namespace
+    name: str  # Its name
+    config: LeaderElectionConfig = field(default_factory=LeaderElectionConfig)  # Its durations
     identity: str = field(default_factory=identity)
+    # Kept on the Lease by the leader; the next leader reads them here
     annotations: dict[str, str] = field(default_factory=dict)
     _lease: dict[str, Any] | None = None
     _record: tuple[str, str] = ("", "")

@@ -44,15 +44,11 @@ class ExpiredError(Exception):
 
 @dataclass
 class Reflector:
-    """Lists and watches the resource of an informer; retries without end.
+    """Lists and watches the resource of an informer; retries without end."""
 
-    Attributes:
-        informer: What is watched; its store shows which objects were deleted during an outage.
-        handle: Receives each raw event, as kopf's event handlers do.
-    """
-
+    # What is watched; its store shows which objects were deleted during an outage
     informer: Informer[Any]
-    handle: EventHandler
+    handle: EventHandler  # Receives each raw event, as kopf's event handlers do
     _version: str = ""
     """Where the watch continues; empty when it must list first."""
     _failed_version: str = ""

@@ -24,15 +24,10 @@ class HasMetadata(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """An object that is kept as JSON.
+    """An object that is kept as JSON."""
 
-    Attributes:
-        metadata: Identity and version.
-        document: The object, or the fields of it that are kept.
-    """
-
-    metadata: Metadata
-    document: Document
+    metadata: Metadata  # Identity and version
+    document: Document  # The object, or the fields of it that are kept
 
     @classmethod
     def parse(cls, body: Document) -> Self:

@@ -27,13 +27,9 @@ ACTIVE = 5.0
 
 @dataclass
 class _Lane(Generic[Key]):
-    """Keys of one lane that wait, by namespace, and how many keys of each workers have.
+    """Keys of one lane that wait, by namespace, and how many keys of each workers have."""
 
-    Attributes:
-        share: How many keys of one namespace workers have while other namespaces are active.
-    """
-
-    share: float
+    share: float  # How many keys of one namespace workers have while other namespaces are active
     waiting: OrderedDict[str, deque[Key]] = field(default_factory=OrderedDict)
     working: Counter[str] = field(default_factory=Counter)
     active: OrderedDict[str, float] = field(default_factory=OrderedDict)

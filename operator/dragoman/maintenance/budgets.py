@@ -20,28 +20,17 @@ _UNPROTECTED = frozenset({"Succeeded", "Failed", "Pending"})
 
 @dataclass(frozen=True, slots=True)
 class DisruptionBudget:
-    """A PodDisruptionBudget.
+    """A PodDisruptionBudget."""
 
-    Attributes:
-        namespace: Of the budget and its pods.
-        name: `metadata.name`.
-        selector: `spec.selector`; None matches no pod.
-        allowed: `status.disruptionsAllowed`.
-        healthy: `status.currentHealthy`.
-        desired: `status.desiredHealthy`.
-        always: Whether `spec.unhealthyPodEvictionPolicy` is AlwaysAllow.
-        current: Whether the status is about the newest spec.
-        disrupted: Names of pods whose eviction is counted in `allowed` already.
-    """
-
-    namespace: str
-    name: str
-    selector: LabelSelector | None
-    allowed: int = 0
-    healthy: int = 0
-    desired: int = 0
-    always: bool = False
-    current: bool = True
+    namespace: str  # Of the budget and its pods
+    name: str  # `metadata.name`.
+    selector: LabelSelector | None  # `spec.selector`; None matches no pod.
+    allowed: int = 0  # `status.disruptionsAllowed`.
+    healthy: int = 0  # `status.currentHealthy`.
+    desired: int = 0  # `status.desiredHealthy`.
+    always: bool = False  # Whether `spec.unhealthyPodEvictionPolicy` is AlwaysAllow.
+    current: bool = True  # Whether the status is about the newest spec
+    # Names of pods whose eviction is counted in `allowed` already
     disrupted: frozenset[str] = frozenset()
 
     @classmethod
@@ -66,25 +55,15 @@ class DisruptionBudget:
 
 @dataclass(frozen=True, slots=True)
 class Protected:
-    """What of a pod decides about its eviction.
+    """What of a pod decides about its eviction."""
 
-    Attributes:
-        namespace: Of the pod.
-        name: Of the pod.
-        labels: `metadata.labels`.
-        phase: `status.phase`.
-        ready: Whether the condition Ready is True.
-        deleting: Whether the pod ends already.
-        grace: `spec.terminationGracePeriodSeconds`.
-    """
-
-    namespace: str
-    name: str
-    labels: Mapping[str, Any]
-    phase: str = ""
-    ready: bool = False
-    deleting: bool = False
-    grace: int = 30
+    namespace: str  # Of the pod
+    name: str  # Of the pod
+    labels: Mapping[str, Any]  # `metadata.labels`.
+    phase: str = ""  # `status.phase`.
+    ready: bool = False  # Whether the condition Ready is True
+    deleting: bool = False  # Whether the pod ends already
+    grace: int = 30  # `spec.terminationGracePeriodSeconds`.
 
     @classmethod
     def parse(cls, document: Document) -> Self:

@@ -31,27 +31,16 @@ _FIELDS = ("driver", "pool", "device", "node", "where")
 
 @dataclass(frozen=True, slots=True)
 class DeviceMaintenance:
-    """A DeviceMaintenance.
+    """A DeviceMaintenance."""
 
-    Attributes:
-        metadata: Identity.
-        generation: `metadata.generation`.
-        finalizers: `metadata.finalizers`.
-        target: `spec.target`.
-        reason: `spec.reason`.
-        until: `spec.until` as an API timestamp; empty for no end.
-        evict: `spec.evict`.
-        status: The stored status.
-    """
-
-    metadata: Metadata
-    target: Target
-    generation: int = 0
-    finalizers: tuple[str, ...] = ()
-    reason: str = ""
-    until: str = ""
-    evict: EvictionMode = EvictionMode.NEVER
-    status: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Metadata  # Identity
+    target: Target  # `spec.target`.
+    generation: int = 0  # `metadata.generation`.
+    finalizers: tuple[str, ...] = ()  # `metadata.finalizers`.
+    reason: str = ""  # `spec.reason`.
+    until: str = ""  # `spec.until` as an API timestamp; empty for no end.
+    evict: EvictionMode = EvictionMode.NEVER  # `spec.evict`.
+    status: Mapping[str, Any] = field(default_factory=dict)  # The stored status
 
     @classmethod
     def parse(cls, document: Document) -> Self:
@@ -121,23 +110,16 @@ class DeviceMaintenance:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceProgress:
-    """How far a DeviceMaintenance is.
+    """How far a DeviceMaintenance is."""
 
-    Attributes:
-        devices: Devices of the target.
-        plan: The last plan; None before the first one, and after the end.
-        settled: Whether the scheduler must have seen all holds.
-        refusals: Why the Eviction API refused pods, by `namespace/name`.
-        expired: Whether the end has passed, and all holds are deleted.
-        fault: Why there is no plan, or why a write failed; empty otherwise.
-    """
-
-    devices: int = 0
+    devices: int = 0  # Devices of the target
+    # The last plan; None before the first one, and after the end
     plan: MaintenancePlan | None = None
-    settled: bool = False
+    settled: bool = False  # Whether the scheduler must have seen all holds
+    # Why the Eviction API refused pods, by `namespace/name`
     refusals: Mapping[str, str] = field(default_factory=dict)
-    expired: bool = False
-    fault: str = ""
+    expired: bool = False  # Whether the end has passed, and all holds are deleted
+    fault: str = ""  # Why there is no plan, or why a write failed; empty otherwise
 
 
 def status(stored: DeviceMaintenance, progress: MaintenanceProgress, now: str) -> dict[str, Any]:

@@ -98,37 +98,21 @@ def parse_taint(text: str) -> HoldTaint:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A stored object that keeps devices out of service.
+    """A stored object that keeps devices out of service."""
 
-    Attributes:
-        kind: DeviceTaintRule or claim.
-        name: `metadata.name`.
-        namespace: Of a claim; empty for a rule.
-        uid: `metadata.uid`.
-        selector: The devices.
-        taint: Of a rule.
-        allocated: Whether the allocation of a claim is written; True for a rule.
-        overlapped: Whether another claim got the device while the held claim had it.
-        reason: From the annotation, empty where unset.
-        author: From the annotation, empty where unset.
-        maintenance: Name of the DeviceMaintenance that made it, from the label.
-        managed: Whether dragoman made it.
-        created: `metadata.creationTimestamp`.
-    """
-
-    kind: HoldKind
-    name: str
-    selector: HoldSelector
-    namespace: str = ""
-    uid: str = ""
-    taint: HoldTaint | None = None
-    allocated: bool = True
-    overlapped: bool = False
-    reason: str = ""
-    author: str = ""
-    maintenance: str = ""
-    managed: bool = True
-    created: str = ""
+    kind: HoldKind  # DeviceTaintRule or claim
+    name: str  # `metadata.name`.
+    selector: HoldSelector  # The devices
+    namespace: str = ""  # Of a claim; empty for a rule
+    uid: str = ""  # `metadata.uid`.
+    taint: HoldTaint | None = None  # Of a rule
+    allocated: bool = True  # Whether the allocation of a claim is written; True for a rule
+    overlapped: bool = False  # Whether another claim got the device while the held claim had it
+    reason: str = ""  # From the annotation, empty where unset
+    author: str = ""  # From the annotation, empty where unset
+    maintenance: str = ""  # Name of the DeviceMaintenance that made it, from the label
+    managed: bool = True  # Whether dragoman made it
+    created: str = ""  # `metadata.creationTimestamp`.
 
     @property
     def keeps_away(self) -> bool:

@@ -25,18 +25,12 @@ _MANAGED = {"app.kubernetes.io/managed-by": "dragoman"}
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who holds devices, and why.
+    """Who holds devices, and why."""
 
-    Attributes:
-        reason: In words.
-        author: User of the command.
-        maintenance: Name of the DeviceMaintenance; empty for a command.
-        owner: The DeviceMaintenance as an ownerReference, so that its deletion ends the hold.
-    """
-
-    reason: str = ""
-    author: str = ""
-    maintenance: str = ""
+    reason: str = ""  # In words
+    author: str = ""  # User of the command
+    maintenance: str = ""  # Name of the DeviceMaintenance; empty for a command
+    # The DeviceMaintenance as an ownerReference, so that its deletion ends the hold
     owner: Mapping[str, Any] | None = None
 
 

@@ -34,58 +34,38 @@ from dragoman.model.taints import Taint
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceFacts:
-    """What a plan is computed from.
+    """What a plan is computed from."""
 
-    Attributes:
-        devices: The target.
-        kind: How devices are held.
-        selectors: What rules select, for the target.
-        holds: All holds of the cluster.
-        claims: Allocated claims that have one of the devices, held claims left out.
-        pods: Pods by UID, as far as claims name them.
-        evict: What happens to pods.
-        began: When the drain began, as an API timestamp of the server; empty for a preview.
-        maintenance: Name of the DeviceMaintenance that asks; empty for a command.
-        unmanaged: Whether pods without a controller are evicted as well: nothing replaces them.
-    """
-
-    devices: tuple[DeviceID, ...]
-    kind: HoldKind
-    selectors: tuple[HoldSelector, ...]
-    holds: tuple[Hold, ...]
-    claims: tuple[Claim, ...]
-    pods: Mapping[str, Pod] = field(default_factory=dict)
-    evict: EvictionMode = EvictionMode.NEVER
-    began: str = ""
-    maintenance: str = ""
+    devices: tuple[DeviceID, ...]  # The target
+    kind: HoldKind  # How devices are held
+    selectors: tuple[HoldSelector, ...]  # What rules select, for the target
+    holds: tuple[Hold, ...]  # All holds of the cluster
+    claims: tuple[Claim, ...]  # Allocated claims that have one of the devices, held claims left out
+    pods: Mapping[str, Pod] = field(default_factory=dict)  # Pods by UID, as far as claims name them
+    evict: EvictionMode = EvictionMode.NEVER  # What happens to pods
+    began: str = ""  # When the drain began, as an API timestamp of the server; empty for a preview
+    maintenance: str = ""  # Name of the DeviceMaintenance that asks; empty for a command
+    # Whether pods without a controller are evicted as well: nothing replaces them
     unmanaged: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class MaintenancePlan:
-    """The next writes, and what is still missing.
+    """The next writes, and what is still missing."""
 
-    Attributes:
-        actions: In order; holds before evictions.
-        unheld: Devices that new claims can still get.
-        busy: Devices that claims have, without admin access.
-        claims: Claims that have them.
-        pods: Pods that use those claims, also those that end already.
-        tolerating: Claims that came after the hold because they tolerate its taint; their pods are
-            not evicted, because they would come back.
-        returning: Pods, as `namespace/name`, that were created since the drain began and use a
-            claim that was allocated before. They are not evicted: their replacements would take
-            their places, and the claim would keep its device all the same.
-        unmanaged: Pods, as `namespace/name`, that stay because no controller replaces them.
-    """
-
-    actions: tuple[Action, ...]
-    unheld: tuple[DeviceID, ...]
-    busy: tuple[DeviceID, ...]
-    claims: tuple[Claim, ...] = ()
-    pods: tuple[Pod, ...] = ()
+    actions: tuple[Action, ...]  # In order; holds before evictions
+    unheld: tuple[DeviceID, ...]  # Devices that new claims can still get
+    busy: tuple[DeviceID, ...]  # Devices that claims have, without admin access
+    claims: tuple[Claim, ...] = ()  # Claims that have them
+    pods: tuple[Pod, ...] = ()  # Pods that use those claims, also those that end already
+    # Claims that came after the hold because they tolerate its taint; their pods are not evicted,
+    # because they would come back
     tolerating: tuple[str, ...] = ()
+    # Pods, as `namespace/name`, that were created since the drain began and use a claim that was
+    # allocated before. They are not evicted: their replacements would take their places, and the
+    # claim would keep its device all the same.
     returning: tuple[str, ...] = ()
+    # Pods, as `namespace/name`, that stay because no controller replaces them
     unmanaged: tuple[str, ...] = ()
 
     @property

@@ -16,35 +16,22 @@ NAMES = 10
 
 @dataclass(frozen=True, slots=True)
 class MaintenancePreview:
-    """The effect of a command.
+    """The effect of a command."""
 
-    Attributes:
-        devices: The target.
-        used: Devices of it that claims have.
-        claims: `namespace/name` of these claims.
-        pods: `namespace/name` of the pods that use the claims.
-        evicted: Pods that would be evicted, in order.
-        refusals: Why the Eviction API would refuse a pod now, by `namespace/name`.
-        unmanaged: Pods to be evicted that have no controller, so that nothing replaces them.
-        spared: Those of them that stay for this reason.
-        unused: Claims that have a device although no pod uses them.
-        admin: Pods with admin access to the devices, which stay.
-        rules: DeviceTaintRules that would be created.
-        held: Devices that are held already.
-    """
-
-    devices: tuple[DeviceID, ...]
-    used: tuple[DeviceID, ...] = ()
-    claims: tuple[str, ...] = ()
-    pods: tuple[str, ...] = ()
-    evicted: tuple[str, ...] = ()
+    devices: tuple[DeviceID, ...]  # The target
+    used: tuple[DeviceID, ...] = ()  # Devices of it that claims have
+    claims: tuple[str, ...] = ()  # `namespace/name` of these claims
+    pods: tuple[str, ...] = ()  # `namespace/name` of the pods that use the claims
+    evicted: tuple[str, ...] = ()  # Pods that would be evicted, in order
+    # Why the Eviction API would refuse a pod now, by `namespace/name`
     refusals: Mapping[str, str] | None = None
+    # Pods to be evicted that have no controller, so that nothing replaces them
     unmanaged: tuple[str, ...] = ()
-    spared: tuple[str, ...] = ()
-    unused: tuple[str, ...] = ()
-    admin: tuple[str, ...] = ()
-    rules: int = 0
-    held: tuple[DeviceID, ...] = ()
+    spared: tuple[str, ...] = ()  # Those of them that stay for this reason
+    unused: tuple[str, ...] = ()  # Claims that have a device although no pod uses them
+    admin: tuple[str, ...] = ()  # Pods with admin access to the devices, which stay
+    rules: int = 0  # DeviceTaintRules that would be created
+    held: tuple[DeviceID, ...] = ()  # Devices that are held already
 
     def lines(self) -> Iterator[str]:
         """Yield the preview in words, most important first."""

@@ -10,14 +10,10 @@ from dragoman.model.deviceid import DeviceID
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What a command deletes.
+    """What a command deletes."""
 
-    Attributes:
-        deleted: Holds to delete.
-        kept: Other objects that keep devices of the target out of service, with the remedy.
-    """
-
-    deleted: tuple[Hold, ...]
+    deleted: tuple[Hold, ...]  # Holds to delete
+    # Other objects that keep devices of the target out of service, with the remedy
     kept: tuple[tuple[Hold, str], ...] = ()
 
 

@@ -20,21 +20,13 @@ class TargetError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Devices that meet every field that is set.
+    """Devices that meet every field that is set."""
 
-    Attributes:
-        driver: Name of the driver.
-        pool: Name of a pool of that driver.
-        device: Name of a device of that pool.
-        node: Node of the device.
-        where: CEL expression as in a selector of a DeviceClass.
-    """
-
-    driver: str = ""
-    pool: str = ""
-    device: str = ""
-    node: str = ""
-    where: str = ""
+    driver: str = ""  # Name of the driver
+    pool: str = ""  # Name of a pool of that driver
+    device: str = ""  # Name of a device of that pool
+    node: str = ""  # Node of the device
+    where: str = ""  # CEL expression as in a selector of a DeviceClass
 
     def __str__(self) -> str:
         name = "/".join(part for part in (self.driver, self.pool, self.device) if part)
@@ -45,16 +37,11 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class TargetSelection:
-    """The devices of targets.
+    """The devices of targets."""
 
-    Attributes:
-        devices: In the order of the inventory; lost ones last.
-        published: How many devices the cluster publishes.
-        failures: `device: message` for each device on which an expression fails; it is left out.
-    """
-
-    devices: tuple[InventoryDevice, ...]
-    published: int
+    devices: tuple[InventoryDevice, ...]  # In the order of the inventory; lost ones last
+    published: int  # How many devices the cluster publishes
+    # `device: message` for each device on which an expression fails; it is left out
     failures: tuple[str, ...] = ()
 
     @property
@@ -155,17 +142,11 @@ def select(
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of a cluster a target selects.
+    """How much of a cluster a target selects."""
 
-    Attributes:
-        some: Whether it selects any device.
-        others: Whether there is a device that it does not select.
-        failure: `device: message` for the first device on which its expression fails.
-    """
-
-    some: bool
-    others: bool
-    failure: str = ""
+    some: bool  # Whether it selects any device
+    others: bool  # Whether there is a device that it does not select
+    failure: str = ""  # `device: message` for the first device on which its expression fails
 
 
 def extent(

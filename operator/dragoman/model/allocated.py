@@ -22,25 +22,17 @@ from dragoman.model.taints import Toleration, parse_toleration
 
 
 class Details(NamedTuple):
-    """What few results have.
+    """What few results have."""
 
-    Attributes:
-        admin: Whether the device is used with admin access, beside other claims.
-        share: `shareID` of a share of a device that allows multiple allocations, else empty.
-        consumed: `consumedCapacity`: pairs of a capacity's name and a quantity; None when unset.
-        tolerations: As they were when the scheduler allocated.
-        binding_conditions: Conditions that have to be true before a pod is bound.
-        binding_failure_conditions: Conditions of which none may be true.
-        conditions: Those that the driver reports in `status.devices`.
-    """
-
-    admin: bool = False
-    share: str = ""
+    admin: bool = False  # Whether the device is used with admin access, beside other claims
+    share: str = ""  # `shareID` of a share of a device that allows multiple allocations, else empty
+    # `consumedCapacity`: pairs of a capacity's name and a quantity; None when unset
     consumed: tuple[tuple[str, str], ...] | None = None
-    tolerations: tuple[Toleration, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()  # As they were when the scheduler allocated
+    # Conditions that have to be true before a pod is bound
     binding_conditions: tuple[str, ...] = ()
-    binding_failure_conditions: tuple[str, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()  # Conditions of which none may be true
+    conditions: tuple[Condition, ...] = ()  # Those that the driver reports in `status.devices`.
 
 
 _PLAIN = Details()
@@ -48,21 +40,13 @@ _NAMES = frozenset({"driver", "pool", "device", "request"})
 
 
 class AllocatedDevice(NamedTuple):
-    """One result of an allocation: 100 bytes, of which operators keep hundreds of thousands.
+    """One result of an allocation: 100 bytes, of which operators keep hundreds of thousands."""
 
-    Attributes:
-        driver: Of the device.
-        pool: Of the device.
-        device: Its name in the pool.
-        request: `request` or `request/subrequest`.
-        details: See there.
-    """
-
-    driver: str
-    pool: str
-    device: str
-    request: str = ""
-    details: Details = _PLAIN
+    driver: str  # Of the device
+    pool: str  # Of the device
+    device: str  # Its name in the pool
+    request: str = ""  # `request` or `request/subrequest`
+    details: Details = _PLAIN  # See there
 
     @property
     def id(self) -> DeviceID:
@@ -106,19 +90,13 @@ class AllocatedDevice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The allocation in the status of a claim.
+    """The allocation in the status of a claim."""
 
-    Attributes:
-        devices: In the order of the results.
-        allocated_at: `allocationTimestamp`, empty where unset.
-        node_selector: Where the claim can be used, None for everywhere.
-        document: `status.allocation` in the API's form. It and the selector are left out where
-            only devices matter.
-    """
-
-    devices: tuple[AllocatedDevice, ...] = ()
-    allocated_at: str = ""
-    node_selector: NodeSelector | None = None
+    devices: tuple[AllocatedDevice, ...] = ()  # In the order of the results
+    allocated_at: str = ""  # `allocationTimestamp`, empty where unset
+    node_selector: NodeSelector | None = None  # Where the claim can be used, None for everywhere
+    # `status.allocation` in the API's form. It and the selector are left out where only devices
+    # matter.
     document: Document = field(default_factory=lambda: NOTHING, hash=False, repr=False)
 
 

@@ -30,20 +30,13 @@ CONSUMER_FIELDS = frozenset({"apiGroup", "resource", "name", "uid"})
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """One item of `status.reservedFor`.
+    """One item of `status.reservedFor`."""
 
-    Attributes:
-        resource: Plural, as `pods`.
-        name: Of the consumer.
-        uid: Of the consumer.
-        api_group: Empty for the core group.
-        unknown: Fields of a newer API; a list is written as a whole, and they must survive it.
-    """
-
-    resource: str
-    name: str
-    uid: str
-    api_group: str = ""
+    resource: str  # Plural, as `pods`
+    name: str  # Of the consumer
+    uid: str  # Of the consumer
+    api_group: str = ""  # Empty for the core group
+    # Fields of a newer API; a list is written as a whole, and they must survive it
     unknown: Mapping[str, Any] = field(default_factory=lambda: NOTHING, compare=False, repr=False)
 
     @property
@@ -65,38 +58,26 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A ResourceClaim.
+    """A ResourceClaim."""
 
-    Attributes:
-        metadata: Identity.
-        entry: The pod's (or PodGroup's) entry that a generated claim stands for, from its
-            annotation `resource.kubernetes.io/pod-claim-name`; None for claims made by users.
-        extended: Whether the scheduler made it for an extended resource (KEP-5004).
-        finalizers: `metadata.finalizers`, in their order.
-        held: `status.allocation`, None while the claim is not allocated.
-        consumers: `status.reservedFor`, in its order.
-        admin_access: Whether a request asks for admin access (KEP-5018).
-        hold: Of a claim with the name of a held one: its metadata and allocation; None of others.
-        node_name: The node that the allocation is for; empty where devices have several or none.
-        left_consumers: The annotation of that name; empty where there is none.
-        spec: What it requests; empty where the content was not parsed.
-        changed_at: When the status was last written; empty where that is unknown, or the content
-            was not parsed.
-        allocating: Whether the scheduler is allocating it for another pod, which it alone knows.
-    """
-
-    metadata: Metadata
+    metadata: Metadata  # Identity
+    # The pod's (or PodGroup's) entry that a generated claim stands for, from its annotation
+    # `resource.kubernetes.io/pod-claim-name`; None for claims made by users.
     entry: str | None = None
-    extended: bool = False
-    finalizers: tuple[str, ...] = ()
-    held: Held | None = None
-    consumers: tuple[Consumer, ...] = ()
-    admin_access: bool = False
+    extended: bool = False  # Whether the scheduler made it for an extended resource (KEP-5004)
+    finalizers: tuple[str, ...] = ()  # `metadata.finalizers`, in their order.
+    held: Held | None = None  # `status.allocation`, None while the claim is not allocated.
+    consumers: tuple[Consumer, ...] = ()  # `status.reservedFor`, in its order.
+    admin_access: bool = False  # Whether a request asks for admin access (KEP-5018)
+    # Of a claim with the name of a held one: its metadata and allocation; None of others
     hold: Document | None = field(default=None, hash=False)
+    # The node that the allocation is for; empty where devices have several or none
     node_name: str = ""
-    left_consumers: str = ""
-    spec: ClaimSpec = NO_SPEC
+    left_consumers: str = ""  # The annotation of that name; empty where there is none
+    spec: ClaimSpec = NO_SPEC  # What it requests; empty where the content was not parsed
+    # When the status was last written; empty where that is unknown, or the content was not parsed
     changed_at: str = ""
+    # Whether the scheduler is allocating it for another pod, which it alone knows
     allocating: bool = False
 
     @classmethod

@@ -26,17 +26,11 @@ HASH_ANNOTATION = "dragoman.dev/template-hash"
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """A namespace.
+    """A namespace."""
 
-    Attributes:
-        metadata: Identity.
-        labels: Its labels.
-        terminating: Whether it is being deleted, so that nothing can be created in it.
-    """
-
-    metadata: Metadata
-    labels: Mapping[str, str] = field(default_factory=dict)
-    terminating: bool = False
+    metadata: Metadata  # Identity
+    labels: Mapping[str, str] = field(default_factory=dict)  # Its labels
+    terminating: bool = False  # Whether it is being deleted, so that nothing can be created in it
 
     @classmethod
     def parse(cls, body: Document) -> Self:
@@ -52,25 +46,15 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True)
 class ClusterTemplate:
-    """A ClusterResourceClaimTemplate.
+    """A ClusterResourceClaimTemplate."""
 
-    Attributes:
-        metadata: Identity.
-        generation: Of the spec.
-        selector: The namespaces that get a copy.
-        template: The spec of the copies, opaque.
-        replaces: Whether a template of the name that is not a copy is replaced.
-        status: As stored.
-        digest: Hash of `template`; copies carry the one that they were made from.
-    """
-
-    metadata: Metadata
-    generation: int
-    selector: LabelSelector
-    template: Mapping[str, Any]
-    replaces: bool
-    status: Mapping[str, Any]
-    digest: str
+    metadata: Metadata  # Identity
+    generation: int  # Of the spec
+    selector: LabelSelector  # The namespaces that get a copy
+    template: Mapping[str, Any]  # The spec of the copies, opaque
+    replaces: bool  # Whether a template of the name that is not a copy is replaced
+    status: Mapping[str, Any]  # As stored
+    digest: str  # Hash of `template`; copies carry the one that they were made from
 
     @classmethod
     def parse(cls, body: Document) -> Self:

@@ -7,23 +7,15 @@ from dragoman.model.fields import Document, integer, items, optional_text, text
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition.
+    """A condition."""
 
-    Attributes:
-        type: CamelCase name.
-        status: `True`, `False` or `Unknown`.
-        reason: CamelCase constant.
-        message: Sentences for users.
-        observed_generation: Of the object when the condition was computed, 0 where unset.
-        changed: `lastTransitionTime` as an API timestamp; eviction controllers move theirs with
-            every change of the message.
-    """
-
-    type: str
-    status: str
-    reason: str = ""
-    message: str = ""
-    observed_generation: int = 0
+    type: str  # CamelCase name
+    status: str  # `True`, `False` or `Unknown`
+    reason: str = ""  # CamelCase constant
+    message: str = ""  # Sentences for users
+    observed_generation: int = 0  # Of the object when the condition was computed, 0 where unset
+    # `lastTransitionTime` as an API timestamp; eviction controllers move theirs with every change
+    # of the message
     changed: str = field(default="", compare=False)
 
 

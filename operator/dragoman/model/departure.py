@@ -18,23 +18,14 @@ RECORD_LIMIT = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A pod that left the API.
+    """A pod that left the API."""
 
-    Attributes:
-        uid: Of the pod.
-        pod: Its name.
-        node: Its node; empty where that is not known.
-        node_uid: UID of the Node as it was first read after that; empty where it was not yet.
-        grace: Seconds that its containers have to end.
-        left: When it left, or was first missed; seconds since the epoch.
-    """
-
-    uid: str
-    pod: str
-    node: str
-    node_uid: str
-    grace: float
-    left: float
+    uid: str  # Of the pod
+    pod: str  # Its name
+    node: str  # Its node; empty where that is not known
+    node_uid: str  # UID of the Node as it was first read after that; empty where it was not yet
+    grace: float  # Seconds that its containers have to end
+    left: float  # When it left, or was first missed; seconds since the epoch
 
     def is_about(self, other: "Departure") -> bool:
         """Whether two departures are about the same event: replicas see it at different times."""

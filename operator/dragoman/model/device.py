@@ -40,23 +40,15 @@ _alike: WeakValueDictionary[bytes, Content] = WeakValueDictionary()
 
 
 class CapacityPolicy(NamedTuple):
-    """A `requestPolicy` of a capacity (KEP-5075).
+    """A `requestPolicy` of a capacity (KEP-5075)."""
 
-    Attributes:
-        default: The amount that a share takes when its request names none.
-        has_range: Whether `validRange` is set.
-        minimum: Lower bound of the range.
-        maximum: Upper bound of the range.
-        step: Distance between valid amounts of the range, counted from the minimum.
-        valid_values: The valid amounts, ascending; None when unset.
-    """
-
-    default: Amount | None = None
-    has_range: bool = False
-    minimum: Amount | None = None
-    maximum: Amount | None = None
+    default: Amount | None = None  # The amount that a share takes when its request names none
+    has_range: bool = False  # Whether `validRange` is set
+    minimum: Amount | None = None  # Lower bound of the range
+    maximum: Amount | None = None  # Upper bound of the range
+    # Distance between valid amounts of the range, counted from the minimum
     step: Amount | None = None
-    valid_values: tuple[Amount, ...] | None = None
+    valid_values: tuple[Amount, ...] | None = None  # The valid amounts, ascending; None when unset
 
 
 class Capacity(NamedTuple):
@@ -67,17 +59,11 @@ class Capacity(NamedTuple):
 
 
 class CounterConsumption(NamedTuple):
-    """What a device takes from one counter set of its pool (KEP-4815).
+    """What a device takes from one counter set of its pool (KEP-4815)."""
 
-    Attributes:
-        counter_set: Name of the set.
-        counters: Counter name to amount.
-        groups: `compatibilityGroups` (1.37, alpha).
-    """
-
-    counter_set: str
-    counters: Mapping[str, Amount]
-    groups: tuple[str, ...] = ()
+    counter_set: str  # Name of the set
+    counters: Mapping[str, Amount]  # Counter name to amount
+    groups: tuple[str, ...] = ()  # `compatibilityGroups` (1.37, alpha).
 
 
 class CounterSet(NamedTuple):
@@ -95,38 +81,22 @@ class Traits:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Content:
-    """Everything about a device but its name. Devices that look alike share one object.
+    """Everything about a device but its name. Devices that look alike share one object."""
 
-    Attributes:
-        driver: The driver of its slice: part of what selectors see.
-        document: The device in the API's JSON form; selectors are evaluated on it.
-        attributes: `attributes`, qualified name to JSON value.
-        capacity: Qualified name to capacity.
-        shareable: `allowMultipleAllocations`.
-        consumes: `consumesCounters`.
-        taints: Taints of the driver, then those of DeviceTaintRules.
-        node_name: `nodeName`, with perDeviceNodeSelection.
-        all_nodes: `allNodes`, with perDeviceNodeSelection.
-        node_selector: `nodeSelector`, with perDeviceNodeSelection.
-        binds_to_node: `bindsToNode`.
-        binding_conditions: `bindingConditions`, None when unset.
-        binding_failure_conditions: `bindingFailureConditions`.
-        traits: The same object for contents that differ in attributes only.
-    """
-
-    driver: str
-    document: Document
-    attributes: Mapping[str, Document]
-    capacity: Mapping[str, Capacity]
-    shareable: bool = False
-    consumes: tuple[CounterConsumption, ...] = ()
-    taints: tuple[Taint, ...] = ()
-    node_name: str | None = None
-    all_nodes: bool = False
-    node_selector: NodeSelector | None = None
-    binds_to_node: bool = False
-    binding_conditions: tuple[str, ...] | None = None
-    binding_failure_conditions: tuple[str, ...] = ()
+    driver: str  # The driver of its slice: part of what selectors see
+    document: Document  # The device in the API's JSON form; selectors are evaluated on it
+    attributes: Mapping[str, Document]  # `attributes`, qualified name to JSON value
+    capacity: Mapping[str, Capacity]  # Qualified name to capacity
+    shareable: bool = False  # `allowMultipleAllocations`
+    consumes: tuple[CounterConsumption, ...] = ()  # `consumesCounters`
+    taints: tuple[Taint, ...] = ()  # Taints of the driver, then those of DeviceTaintRules
+    node_name: str | None = None  # `nodeName`, with perDeviceNodeSelection
+    all_nodes: bool = False  # `allNodes`, with perDeviceNodeSelection
+    node_selector: NodeSelector | None = None  # `nodeSelector`, with perDeviceNodeSelection
+    binds_to_node: bool = False  # `bindsToNode`
+    binding_conditions: tuple[str, ...] | None = None  # `bindingConditions`, None when unset
+    binding_failure_conditions: tuple[str, ...] = ()  # `bindingFailureConditions`
+    # The same object for contents that differ in attributes only
     traits: Traits = field(default_factory=Traits, repr=False)
 
 

@@ -15,20 +15,13 @@ from dragoman.model.fields import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceClass:
-    """A DeviceClass.
+    """A DeviceClass."""
 
-    Attributes:
-        name: `metadata.name`.
-        selectors: CEL expressions; None for a selector without `cel`.
-        config: Items of `spec.config` in the API's form.
-        extended_resource: `spec.extendedResourceName`.
-        created: `metadata.creationTimestamp`, which orders classes of one extended resource.
-    """
-
-    name: str
-    selectors: tuple[str | None, ...] = ()
-    config: tuple[Document, ...] = ()
-    extended_resource: str = ""
+    name: str  # `metadata.name`.
+    selectors: tuple[str | None, ...] = ()  # CEL expressions; None for a selector without `cel`
+    config: tuple[Document, ...] = ()  # Items of `spec.config` in the API's form.
+    extended_resource: str = ""  # `spec.extendedResourceName`.
+    # `metadata.creationTimestamp`, which orders classes of one extended resource.
     created: str = ""
 
 

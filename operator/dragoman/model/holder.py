@@ -21,17 +21,12 @@ class ClaimEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimHolder:
-    """What pods and PodGroups have in common.
+    """What pods and PodGroups have in common."""
 
-    Attributes:
-        metadata: Identity.
-        entries: `spec.resourceClaims`.
-        published: `status.resourceClaimStatuses` as entry name -> claim name, or None where
-            the status says that no claim is needed for the entry.
-    """
-
-    metadata: Metadata
-    entries: tuple[ClaimEntry, ...] = ()
+    metadata: Metadata  # Identity
+    entries: tuple[ClaimEntry, ...] = ()  # `spec.resourceClaims`.
+    # `status.resourceClaimStatuses` as entry name -> claim name, or None where the status says that
+    # no claim is needed for the entry.
     published: Mapping[str, str | None] = field(default_factory=dict)
 
     @property

@@ -11,17 +11,11 @@ OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 @dataclass(frozen=True, slots=True)
 class LabelRequirement:
-    """One requirement on a label.
+    """One requirement on a label."""
 
-    Attributes:
-        key: Of the label.
-        operator: One of `OPERATORS`.
-        values: For In and NotIn.
-    """
-
-    key: str
-    operator: str
-    values: frozenset[str] = frozenset()
+    key: str  # Of the label
+    operator: str  # One of `OPERATORS`
+    values: frozenset[str] = frozenset()  # For In and NotIn
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether labels fulfill the requirement; NotIn also matches without the label."""

@@ -44,19 +44,13 @@ class NodeToleration(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a pod needs of a node beside devices.
+    """What a pod needs of a node beside devices."""
 
-    Attributes:
-        requests: Its containers, and the pod as such.
-        tolerations: `spec.tolerations`.
-        labels: `spec.nodeSelector`.
-        affinity: Required node affinity, None for every node.
-    """
-
+    # Its containers, and the pod as such
     requests: Resources = field(default_factory=lambda: NOTHING)
-    tolerations: tuple[NodeToleration, ...] = ()
-    labels: Document = field(default_factory=lambda: NOTHING)
-    affinity: NodeSelector | None = None
+    tolerations: tuple[NodeToleration, ...] = ()  # `spec.tolerations`.
+    labels: Document = field(default_factory=lambda: NOTHING)  # `spec.nodeSelector`.
+    affinity: NodeSelector | None = None  # Required node affinity, None for every node
 
     @classmethod
     def parse(cls, spec: Document) -> Self:
@@ -77,17 +71,11 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What a node offers beside devices.
+    """What a node offers beside devices."""
 
-    Attributes:
-        amounts: `status.allocatable`.
-        taints: `spec.taints`.
-        unschedulable: Whether the node is cordoned.
-    """
-
-    amounts: Resources = field(default_factory=lambda: NOTHING)
-    taints: tuple[NodeTaint, ...] = ()
-    unschedulable: bool = False
+    amounts: Resources = field(default_factory=lambda: NOTHING)  # `status.allocatable`.
+    taints: tuple[NodeTaint, ...] = ()  # `spec.taints`.
+    unschedulable: bool = False  # Whether the node is cordoned
 
     @classmethod
     def parse(cls, node: Document) -> Self:

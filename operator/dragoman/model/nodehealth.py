@@ -14,20 +14,14 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
 @dataclass(frozen=True, slots=True)
 class NodeHealth:
-    """A Node.
+    """A Node."""
 
-    Attributes:
-        metadata: Identity.
-        ready: Whether its condition `Ready` is `True`.
-        ready_since: Since when it is, as an API timestamp; empty where the condition has none.
-        out_of_service: Whether it has the taint of that name.
-        content: What a controller wants of it beside; None where none does.
-    """
-
-    metadata: Metadata
-    ready: bool = False
+    metadata: Metadata  # Identity
+    ready: bool = False  # Whether its condition `Ready` is `True`
+    # Since when it is, as an API timestamp; empty where the condition has none
     ready_since: str = ""
-    out_of_service: bool = False
+    out_of_service: bool = False  # Whether it has the taint of that name
+    # What a controller wants of it beside; None where none does
     content: object | None = field(default=None, compare=False, repr=False)
 
     def ready_not_before(self, seconds: float) -> Self:

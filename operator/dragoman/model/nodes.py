@@ -16,18 +16,12 @@ from dragoman.model.fields import (
 
 
 class Node(NamedTuple):
-    """A Node.
+    """A Node."""
 
-    Attributes:
-        name: `metadata.name`.
-        labels: `metadata.labels`.
-        declared_features: `status.declaredFeatures` (1.37, alpha).
-        allocatable: Whole numbers of `status.allocatable`, which device plugins publish.
-    """
-
-    name: str
-    labels: Mapping[str, str] = NOTHING
-    declared_features: frozenset[str] = frozenset()
+    name: str  # `metadata.name`.
+    labels: Mapping[str, str] = NOTHING  # `metadata.labels`.
+    declared_features: frozenset[str] = frozenset()  # `status.declaredFeatures` (1.37, alpha).
+    # Whole numbers of `status.allocatable`, which device plugins publish.
     allocatable: Mapping[str, int] = NOTHING
 
 

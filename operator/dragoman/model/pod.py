@@ -18,28 +18,22 @@ TERMINAL_PHASES = frozenset({"Succeeded", "Failed"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod(ClaimHolder):
-    """A pod that uses, or may use, resource claims.
+    """A pod that uses, or may use, resource claims."""
 
-    Attributes:
-        phase: `status.phase`; empty when not set yet.
-        node_name: `spec.nodeName`; empty while unscheduled.
-        group_name: `spec.schedulingGroup.podGroupName`, or None.
-        stock_stamp: When the stock controller last wrote the pod's status, as an API timestamp;
-            empty if it never did. From `metadata.managedFields`.
-        extended_claim: `status.extendedResourceClaimStatus.resourceClaimName`, or None.
-        grace: Seconds that its containers have to end, the longer of
-            `spec.terminationGracePeriodSeconds` and `metadata.deletionGracePeriodSeconds`: after a
-            deletion with grace 0 kubelet still gives them what the spec says.
-        waiting: The reduced object while the pod has no node, or if it is of a PodGroup, where a
-            controller wants it; None of all others.
-    """
-
-    phase: str = ""
-    node_name: str = ""
-    group_name: str | None = None
+    phase: str = ""  # `status.phase`; empty when not set yet.
+    node_name: str = ""  # `spec.nodeName`; empty while unscheduled.
+    group_name: str | None = None  # `spec.schedulingGroup.podGroupName`, or None.
+    # `status.extendedResourceClaimStatus.resourceClaimName`, or None.
     extended_claim: str | None = None
+    # When the stock controller last wrote the pod's status, as an API timestamp; empty if it never
+    # did. From `metadata.managedFields`.
     stock_stamp: str = ""
+    # Seconds that its containers have to end, the longer of `spec.terminationGracePeriodSeconds`
+    # and `metadata.deletionGracePeriodSeconds`: after a deletion with grace 0 kubelet still gives
+    # them what the spec says.
     grace: float = DEFAULT_GRACE
+    # The reduced object while the pod has no node, or if it is of a PodGroup, where a controller
+    # wants it; None of all others
     waiting: Document | None = field(default=None, hash=False, repr=False)
 
     @classmethod

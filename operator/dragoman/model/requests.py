@@ -15,44 +15,28 @@ if TYPE_CHECKING:  # loads the exact arithmetic, which the life of a claim never
 
 @dataclass(frozen=True, slots=True)
 class ExactRequest:
-    """What `exactly` of a request, or one subrequest of `firstAvailable`, requests.
+    """What `exactly` of a request, or one subrequest of `firstAvailable`, requests."""
 
-    Attributes:
-        name: Own name.
-        class_name: `deviceClassName`.
-        mode: `allocationMode`.
-        count: `count`.
-        admin_access: `adminAccess`, None when unset.
-        selectors: CEL expressions; None for a selector without `cel`.
-        tolerations: `tolerations`.
-        capacity: `capacity.requests`, None when `capacity` is unset.
-        derived_attributes: Attribute name to CEL expression (1.37, alpha).
-    """
-
-    name: str
-    class_name: str = ""
-    mode: str = "ExactCount"
-    count: int = 0
-    admin_access: bool | None = None
-    selectors: tuple[str | None, ...] = ()
-    tolerations: tuple[Toleration, ...] = ()
+    name: str  # Own name
+    class_name: str = ""  # `deviceClassName`
+    mode: str = "ExactCount"  # `allocationMode`
+    count: int = 0  # `count`
+    admin_access: bool | None = None  # `adminAccess`, None when unset
+    selectors: tuple[str | None, ...] = ()  # CEL expressions; None for a selector without `cel`
+    tolerations: tuple[Toleration, ...] = ()  # `tolerations`
+    # `capacity.requests`, None when `capacity` is unset.
     capacity: Mapping[str, Amount] | None = None
+    # Attribute name to CEL expression (1.37, alpha).
     derived_attributes: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request of a claim.
+    """A request of a claim."""
 
-    Attributes:
-        name: Its name.
-        exactly: What it requests, None if it has alternatives.
-        first_available: The alternatives, in the order of preference.
-    """
-
-    name: str
-    exactly: ExactRequest | None = None
-    first_available: tuple[ExactRequest, ...] = ()
+    name: str  # Its name
+    exactly: ExactRequest | None = None  # What it requests, None if it has alternatives
+    first_available: tuple[ExactRequest, ...] = ()  # The alternatives, in the order of preference
 
     @property
     def alternatives(self) -> tuple[ExactRequest, ...]:
@@ -90,21 +74,15 @@ class ClaimConfig(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class ClaimSpec:
-    """The spec of a ResourceClaim. Claims of one template share one object.
+    """The spec of a ResourceClaim. Claims of one template share one object."""
 
-    Attributes:
-        requests: `spec.devices.requests`.
-        constraints: `spec.devices.constraints`.
-        config: `spec.devices.config`.
-        reservations: UIDs of pods whose reservations some request tolerates.
-        plain: The same without these tolerations, which claims of one template share; None where
-            there are none.
-    """
-
-    requests: tuple[Request, ...] = ()
-    constraints: tuple[Constraint, ...] = ()
-    config: tuple[ClaimConfig, ...] = ()
+    requests: tuple[Request, ...] = ()  # `spec.devices.requests`.
+    constraints: tuple[Constraint, ...] = ()  # `spec.devices.constraints`.
+    config: tuple[ClaimConfig, ...] = ()  # `spec.devices.config`.
+    # UIDs of pods whose reservations some request tolerates
     reservations: frozenset[str] = frozenset()
+    # The same without these tolerations, which claims of one template share; None where there are
+    # none
     plain: ClaimSpec | None = field(default=None, repr=False)
 
 

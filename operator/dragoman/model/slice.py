@@ -20,39 +20,22 @@ from dragoman.model.nodeselector import NodeSelector, node_selector
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slice:
-    """A ResourceSlice.
+    """A ResourceSlice."""
 
-    Attributes:
-        name: `metadata.name`.
-        driver: `spec.driver`.
-        pool: `spec.pool.name`.
-        generation: `spec.pool.generation`.
-        slice_count: `spec.pool.resourceSliceCount`.
-        node_name: `spec.nodeName`, None when unset.
-        all_nodes: `spec.allNodes`.
-        node_selector: `spec.nodeSelector`.
-        per_device: `spec.perDeviceNodeSelection`, None when unset.
-        devices: In the order of the slice.
-        shared_counters: `spec.sharedCounters`.
-        skip_node_operations: `spec.skipNodeOperations` (1.37, alpha).
-        partition_attribute: `spec.partitionTypeAttribute` (1.37, alpha), empty where unset.
-        created: `metadata.creationTimestamp`, empty where unset.
-    """
-
-    name: str
-    driver: str
-    pool: str
-    generation: int = 0
-    slice_count: int = 0
-    node_name: str | None = None
-    all_nodes: bool = False
-    node_selector: NodeSelector | None = None
-    per_device: bool | None = None
-    devices: tuple[Device, ...] = ()
-    shared_counters: tuple[CounterSet, ...] = ()
-    skip_node_operations: tuple[str, ...] = ()
-    partition_attribute: str = ""
-    created: str = ""
+    name: str  # `metadata.name`.
+    driver: str  # `spec.driver`.
+    pool: str  # `spec.pool.name`.
+    generation: int = 0  # `spec.pool.generation`.
+    slice_count: int = 0  # `spec.pool.resourceSliceCount`.
+    node_name: str | None = None  # `spec.nodeName`, None when unset.
+    all_nodes: bool = False  # `spec.allNodes`.
+    node_selector: NodeSelector | None = None  # `spec.nodeSelector`.
+    per_device: bool | None = None  # `spec.perDeviceNodeSelection`, None when unset.
+    devices: tuple[Device, ...] = ()  # In the order of the slice
+    shared_counters: tuple[CounterSet, ...] = ()  # `spec.sharedCounters`.
+    skip_node_operations: tuple[str, ...] = ()  # `spec.skipNodeOperations` (1.37, alpha).
+    partition_attribute: str = ""  # `spec.partitionTypeAttribute` (1.37, alpha), empty where unset.
+    created: str = ""  # `metadata.creationTimestamp`, empty where unset.
 
     @property
     def pool_id(self) -> PoolID:

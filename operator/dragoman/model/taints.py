@@ -17,21 +17,13 @@ RESERVATION = "dragoman.dev/preemption"
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """A taint of a device.
+    """A taint of a device."""
 
-    Attributes:
-        key: `key`.
-        effect: `effect`.
-        value: `value`.
-        rule: Name of the DeviceTaintRule that set it, empty for the driver.
-        added: `timeAdded` as an API timestamp, empty where unset; the scheduler ignores it.
-    """
-
-    key: str
-    effect: str
-    value: str = ""
-    rule: str = ""
-    added: str = ""
+    key: str  # `key`
+    effect: str  # `effect`
+    value: str = ""  # `value`
+    rule: str = ""  # Name of the DeviceTaintRule that set it, empty for the driver
+    added: str = ""  # `timeAdded` as an API timestamp, empty where unset; the scheduler ignores it
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +31,13 @@ class Toleration:
     """A toleration of a request, or as the scheduler copied it into an allocation.
 
     API: resource.k8s.io/v1 DeviceToleration.
-
-    Attributes:
-        key: Empty for every key.
-        operator: `Exists` or `Equal`; empty is `Equal`, any other tolerates nothing.
-        value: Compared by `Equal`.
-        effect: Empty for every effect.
-        seconds: `tolerationSeconds`; None tolerates a taint without limit.
     """
 
-    key: str = ""
-    operator: str = ""
-    value: str = ""
-    effect: str = ""
-    seconds: int | None = None
+    key: str = ""  # Empty for every key
+    operator: str = ""  # `Exists` or `Equal`; empty is `Equal`, any other tolerates nothing
+    value: str = ""  # Compared by `Equal`
+    effect: str = ""  # Empty for every effect
+    seconds: int | None = None  # `tolerationSeconds`; None tolerates a taint without limit
 
     def tolerates(self, taint: Taint) -> bool:
         """Whether it covers a taint, as long as its `tolerationSeconds` last."""
@@ -78,23 +63,14 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class DeviceTaintRule:
-    """A DeviceTaintRule: a taint for all devices that its selector names.
+    """A DeviceTaintRule: a taint for all devices that its selector names."""
 
-    Attributes:
-        name: `metadata.name`.
-        taint: What the devices get.
-        has_selector: Whether `spec.deviceSelector` is set.
-        driver: None means every driver; so for pool and device.
-        pool: See `driver`.
-        device: See `driver`.
-    """
-
-    name: str
-    taint: Taint
-    has_selector: bool = True
-    driver: str | None = None
-    pool: str | None = None
-    device: str | None = None
+    name: str  # `metadata.name`.
+    taint: Taint  # What the devices get
+    has_selector: bool = True  # Whether `spec.deviceSelector` is set.
+    driver: str | None = None  # None means every driver; so for pool and device
+    pool: str | None = None  # See `driver`
+    device: str | None = None  # See `driver`
 
     def concerns(self, driver: str, pool: str) -> bool:
         """Whether the selector names a pool, or all of them."""

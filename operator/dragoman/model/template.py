@@ -12,23 +12,19 @@ from dragoman.model.metadata import Metadata
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A ResourceClaimTemplate.
+    """A ResourceClaimTemplate."""
 
-    Attributes:
-        metadata: Identity.
-        labels: `spec.metadata.labels`, for the claim.
-        annotations: `spec.metadata.annotations`, for the claim.
-        spec: `spec.spec`, opaque: it is copied into claims as it is, unknown fields included.
-        copied_hash: Of a copy of a ClusterResourceClaimTemplate: the hash of what was copied, by
-            its annotation, which users of the namespace may write.
-        content: Of such a copy: the hash of the spec that is stored; empty for other templates.
-    """
-
-    metadata: Metadata
+    metadata: Metadata  # Identity
+    # `spec.metadata.labels`, for the claim.
     labels: Mapping[str, str] = field(default_factory=dict)
+    # `spec.metadata.annotations`, for the claim.
     annotations: Mapping[str, str] = field(default_factory=dict)
+    # `spec.spec`, opaque: it is copied into claims as it is, unknown fields included.
     spec: Mapping[str, Any] = field(default_factory=dict)
+    # Of a copy of a ClusterResourceClaimTemplate: the hash of what was copied, by its annotation,
+    # which users of the namespace may write
     copied_hash: str | None = None
+    # Of such a copy: the hash of the spec that is stored; empty for other templates
     content: str = ""
 
     @classmethod

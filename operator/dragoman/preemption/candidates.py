@@ -29,34 +29,22 @@ _OFFSET = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """A pod that would end.
+    """A pod that would end."""
 
-    Attributes:
-        pod: The pod.
-        devices: What its claims hold, admin access excluded.
-    """
-
-    pod: BoundPod
-    devices: tuple[DeviceID, ...] = ()
+    pod: BoundPod  # The pod
+    devices: tuple[DeviceID, ...] = ()  # What its claims hold, admin access excluded
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node that could take the pod, at a price.
+    """A node that could take the pod, at a price."""
 
-    Attributes:
-        node: Its name.
-        victims: The most important first.
-        devices: What the pod would get.
-        ending: Pods that end already; the plan counts on it.
-        violations: Victims that default preemption counts as violating a budget, although their
-            evictions are allowed.
-    """
-
-    node: str
-    victims: tuple[Victim, ...]
-    devices: tuple[DeviceID, ...] = ()
-    ending: tuple[BoundPod, ...] = ()
+    node: str  # Its name
+    victims: tuple[Victim, ...]  # The most important first
+    devices: tuple[DeviceID, ...] = ()  # What the pod would get
+    ending: tuple[BoundPod, ...] = ()  # Pods that end already; the plan counts on it
+    # Victims that default preemption counts as violating a budget, although their evictions are
+    # allowed
     violations: int = 0
 
 
@@ -85,34 +73,22 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RefusedNode:
-    """A node that is no candidate.
+    """A node that is no candidate."""
 
-    Attributes:
-        node: Its name.
-        why: In one word.
-        details: What stands in the way, each as a clause.
-        reasons: Why pods are spared; names of pods, for those who may know them.
-    """
-
-    node: str
-    why: Why
-    details: tuple[str, ...] = ()
+    node: str  # Its name
+    why: Why  # In one word
+    details: tuple[str, ...] = ()  # What stands in the way, each as a clause
+    # Why pods are spared; names of pods, for those who may know them
     reasons: tuple[PreemptionReason, ...] = ()
 
 
 @dataclass(slots=True)
 class Examination:
-    """Looks for victims on nodes.
+    """Looks for victims on nodes."""
 
-    Attributes:
-        trial: The cluster.
-        priority: Of the pod that waits.
-        policy: What is allowed.
-    """
-
-    trial: PreemptionTrial
-    priority: int
-    policy: Policy
+    trial: PreemptionTrial  # The cluster
+    priority: int  # Of the pod that waits
+    policy: Policy  # What is allowed
     _kept: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:

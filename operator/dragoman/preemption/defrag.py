@@ -46,35 +46,23 @@ class DefragOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A pod that restarts elsewhere.
+    """A pod that restarts elsewhere."""
 
-    Attributes:
-        moved: The pod.
-        placed: Where it fits, and with which devices.
-    """
-
-    moved: Movable
-    placed: Placed
+    moved: Movable  # The pod
+    placed: Placed  # Where it fits, and with which devices
 
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """A plan of moves.
+    """A plan of moves."""
 
-    Attributes:
-        outcome: In one word.
-        moves: In the order in which they are made.
-        targets: Where each target fits afterwards, in their order.
-        complete: Whether no plan has fewer moves: every set of pods was looked at that could do.
-        nodes: How many nodes were looked at.
-        reasons: Why pods cannot be moved, by node.
-    """
-
-    outcome: DefragOutcome
-    moves: tuple[Move, ...] = ()
-    targets: tuple[Placed, ...] = ()
+    outcome: DefragOutcome  # In one word
+    moves: tuple[Move, ...] = ()  # In the order in which they are made
+    targets: tuple[Placed, ...] = ()  # Where each target fits afterwards, in their order
+    # Whether no plan has fewer moves: every set of pods was looked at that could do
     complete: bool = True
-    nodes: int = 0
+    nodes: int = 0  # How many nodes were looked at
+    # Why pods cannot be moved, by node
     reasons: Mapping[str, tuple[PreemptionReason, ...]] = field(default_factory=dict)
 
 

@@ -22,17 +22,11 @@ CLUSTER = ""
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A pod that needs the devices of pods that the scheduler ends for it.
+    """A pod that needs the devices of pods that the scheduler ends for it."""
 
-    Attributes:
-        pod: `namespace/name`.
-        node: What the scheduler promised to it.
-        namespaces: Its own, and those of the pods that end.
-    """
-
-    pod: str
-    node: str
-    namespaces: frozenset[str]
+    pod: str  # `namespace/name`
+    node: str  # What the scheduler promised to it
+    namespaces: frozenset[str]  # Its own, and those of the pods that end
 
 
 def evidence(facts: PreemptionFacts, cluster: Cluster) -> tuple[Evidence, ...]:

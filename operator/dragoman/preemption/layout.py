@@ -19,32 +19,20 @@ from dragoman.preemption.trial import PreemptionTrial
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A pod that was placed.
+    """A pod that was placed."""
 
-    Attributes:
-        node: Where.
-        devices: What it got, admin access excluded.
-    """
-
-    node: str
-    devices: tuple[DeviceID, ...]
+    node: str  # Where
+    devices: tuple[DeviceID, ...]  # What it got, admin access excluded
 
 
 @dataclass(slots=True)
 class Layout:
-    """The cluster of a search for moves.
+    """The cluster of a search for moves."""
 
-    Attributes:
-        facts: The real state.
-        cluster: The same, as the allocator has it.
-        load: What pods request of each node.
-        spending: The budget of the plan.
-    """
-
-    facts: PreemptionFacts
-    cluster: Cluster
-    load: Load
-    spending: Spending
+    facts: PreemptionFacts  # The real state
+    cluster: Cluster  # The same, as the allocator has it
+    load: Load  # What pods request of each node
+    spending: Spending  # The budget of the plan
     _made: int = field(default=0)
     _subjects: dict[str, Subject] = field(default_factory=dict)
 

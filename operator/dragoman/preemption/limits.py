@@ -18,18 +18,12 @@ REST = 60.0
 
 @dataclass(frozen=True, slots=True)
 class PreemptionBudget:
-    """What may still be done.
+    """What may still be done."""
 
-    Attributes:
-        journals: Of the last hour, ended ones as well.
-        limits: What is allowed.
-        now: Unix time.
-        deleted: Others of the last hour, whose objects are gone: what they did counts.
-    """
-
-    journals: Sequence[Journal]
-    limits: PreemptionLimits
-    now: float
+    journals: Sequence[Journal]  # Of the last hour, ended ones as well
+    limits: PreemptionLimits  # What is allowed
+    now: float  # Unix time
+    # Others of the last hour, whose objects are gone: what they did counts
     deleted: Sequence[Journal] = ()
 
     @property

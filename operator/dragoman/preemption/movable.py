@@ -15,17 +15,11 @@ RECREATED = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "Jo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Movable:
-    """A pod that can be moved.
+    """A pod that can be moved."""
 
-    Attributes:
-        pod: The pod.
-        claims: Generated for it alone.
-        budgets: Those that count it.
-    """
-
-    pod: BoundPod
-    claims: tuple[Claim, ...] = ()
-    budgets: tuple[DisruptionBudget, ...] = ()
+    pod: BoundPod  # The pod
+    claims: tuple[Claim, ...] = ()  # Generated for it alone
+    budgets: tuple[DisruptionBudget, ...] = ()  # Those that count it
 
     @property
     def devices(self) -> tuple[DeviceID, ...]:

@@ -51,27 +51,17 @@ class PreemptionOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PreemptionPlan:
-    """What would have to happen for one pod.
+    """What would have to happen for one pod."""
 
-    Attributes:
-        subject: The pod and its claims.
-        priority: Of the pod.
-        outcome: In one word.
-        candidates: The best first; one without victims for FITS and WAITS.
-        refusals: Nodes that are no candidates.
-        reasons: Why the pod may not preempt.
-        only_reported: Why nothing may be evicted for it although there is a plan.
-        complete: Whether every node was examined that could have mattered.
-    """
-
-    subject: Subject
-    priority: int
-    outcome: PreemptionOutcome
-    candidates: tuple[Candidate, ...] = ()
-    refusals: tuple[RefusedNode, ...] = ()
-    reasons: tuple[PreemptionReason, ...] = ()
+    subject: Subject  # The pod and its claims
+    priority: int  # Of the pod
+    outcome: PreemptionOutcome  # In one word
+    candidates: tuple[Candidate, ...] = ()  # The best first; one without victims for FITS and WAITS
+    refusals: tuple[RefusedNode, ...] = ()  # Nodes that are no candidates
+    reasons: tuple[PreemptionReason, ...] = ()  # Why the pod may not preempt
+    # Why nothing may be evicted for it although there is a plan
     only_reported: tuple[PreemptionReason, ...] = ()
-    complete: bool = True
+    complete: bool = True  # Whether every node was examined that could have mattered
 
     @property
     def chosen(self) -> Candidate | None:

@@ -36,30 +36,22 @@ class VictimChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What an administrator allows.
+    """What an administrator allows."""
 
-    Attributes:
-        min_gap: By how much the priority of a victim is lower at least.
-        max_victims: Pods of one plan at most.
-        select: Which pods may be victims.
-        protected: Namespaces without victims.
-        schedulers: Whose pods may preempt; None for those of every scheduler.
-        resting: Digests of the UIDs of controllers that lost a pod to a preemption lately.
-        recent: The same for the last hour: their pods are spared while they are young.
-        min_runtime: Seconds until a pod is not young any more.
-        only: Digests of the UIDs of the pods that may end; None where others may as well.
-        max_grace: Seconds of the longest grace period of a victim: devices stay reserved for it.
-    """
-
-    min_gap: int = 1
-    max_victims: int = 8
-    select: VictimChoice = VictimChoice.ALL
-    protected: tuple[str, ...] = SPARED
+    min_gap: int = 1  # By how much the priority of a victim is lower at least
+    max_victims: int = 8  # Pods of one plan at most
+    select: VictimChoice = VictimChoice.ALL  # Which pods may be victims
+    protected: tuple[str, ...] = SPARED  # Namespaces without victims
+    # Whose pods may preempt; None for those of every scheduler
     schedulers: tuple[str, ...] | None = ("default-scheduler",)
+    # Digests of the UIDs of controllers that lost a pod to a preemption lately
     resting: frozenset[str] = frozenset()
+    # The same for the last hour: their pods are spared while they are young
     recent: frozenset[str] = frozenset()
-    min_runtime: float = 60.0
+    min_runtime: float = 60.0  # Seconds until a pod is not young any more
+    # Digests of the UIDs of the pods that may end; None where others may as well
     only: frozenset[str] | None = None
+    # Seconds of the longest grace period of a victim: devices stay reserved for it
     max_grace: float = 600.0
 
     def serves(self, scheduler: str) -> bool:

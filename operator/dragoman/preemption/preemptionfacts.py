@@ -26,48 +26,29 @@ _BY_SCHEDULER = "PreemptionByScheduler"
 
 @dataclass(frozen=True, slots=True)
 class BoundPod:
-    """A pod that has a node, or is promised one.
+    """A pod that has a node, or is promised one."""
 
-    Attributes:
-        namespace: `metadata.namespace`.
-        name: `metadata.name`.
-        uid: `metadata.uid`.
-        node: `spec.nodeName`, or `status.nominatedNodeName` of a pod without one.
-        nominated: Whether the node is only promised.
-        priority: `spec.priority`, 0 where unset.
-        started: `status.startTime`; `NOT_STARTED` where unset.
-        requests: `cpu`, memory and others; see `model.needs`.
-        labels: `metadata.labels`.
-        phase: `status.phase`.
-        ready: Whether the condition Ready is True.
-        ending: Whether it has a deletion timestamp.
-        preempted: Whether the scheduler itself ends it to make room.
-        owner: Its controller, None for a bare pod.
-        group: Name of its PodGroup, also of one of the scheduler plugin Coscheduling; None without.
-        mirror: Whether a file of its node defines it.
-        preemptible: The annotation `dragoman.dev/preemptible`, empty without.
-        grace: `spec.terminationGracePeriodSeconds`.
-        fact: The pod as it was read, for moves; None where it is not stored.
-    """
-
-    namespace: str
-    name: str
-    uid: str
-    node: str
-    nominated: bool = False
-    priority: int = 0
-    started: str = NOT_STARTED
+    namespace: str  # `metadata.namespace`.
+    name: str  # `metadata.name`.
+    uid: str  # `metadata.uid`.
+    node: str  # `spec.nodeName`, or `status.nominatedNodeName` of a pod without one.
+    nominated: bool = False  # Whether the node is only promised
+    priority: int = 0  # `spec.priority`, 0 where unset.
+    started: str = NOT_STARTED  # `status.startTime`; `NOT_STARTED` where unset.
+    # `cpu`, memory and others; see `model.needs`.
     requests: Resources = field(default_factory=dict)
-    labels: Mapping[str, Any] = field(default_factory=dict)
-    phase: str = ""
-    ready: bool = False
-    ending: bool = False
-    preempted: bool = False
-    owner: Owner | None = None
+    labels: Mapping[str, Any] = field(default_factory=dict)  # `metadata.labels`.
+    phase: str = ""  # `status.phase`.
+    ready: bool = False  # Whether the condition Ready is True
+    ending: bool = False  # Whether it has a deletion timestamp
+    preempted: bool = False  # Whether the scheduler itself ends it to make room
+    owner: Owner | None = None  # Its controller, None for a bare pod
+    # Name of its PodGroup, also of one of the scheduler plugin Coscheduling; None without
     group: str | None = None
-    mirror: bool = False
-    preemptible: str = ""
-    grace: int = 30
+    mirror: bool = False  # Whether a file of its node defines it
+    preemptible: str = ""  # The annotation `dragoman.dev/preemptible`, empty without.
+    grace: int = 30  # `spec.terminationGracePeriodSeconds`.
+    # The pod as it was read, for moves; None where it is not stored
     fact: PodFact | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -172,17 +153,11 @@ def _integer(document: Document, key: str, absent: int) -> int:
 
 @dataclass(frozen=True)
 class PreemptionFacts:
-    """One state of a cluster, as plans see it.
+    """One state of a cluster, as plans see it."""
 
-    Attributes:
-        world: Nodes, slices, classes, rules, claims and the pod that waits.
-        pods: Every pod that has a node, or is promised one.
-        budgets: PodDisruptionBudgets.
-    """
-
-    world: World
-    pods: tuple[BoundPod, ...]
-    budgets: tuple[DisruptionBudget, ...] = ()
+    world: World  # Nodes, slices, classes, rules, claims and the pod that waits
+    pods: tuple[BoundPod, ...]  # Every pod that has a node, or is promised one
+    budgets: tuple[DisruptionBudget, ...] = ()  # PodDisruptionBudgets
 
     @classmethod
     def of(cls, world: World) -> PreemptionFacts:

@@ -43,67 +43,42 @@ class Sight(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A plan for the journal's pod and node, computed again.
+    """A plan for the journal's pod and node, computed again."""
 
-    Attributes:
-        sight: What it says.
-        victims: Who would have to end; only for SAME.
-        why: What has changed, for tenants: it names no pod of another namespace.
-    """
-
-    sight: Sight
-    victims: tuple[Victim, ...] = ()
-    why: str = ""
+    sight: Sight  # What it says
+    victims: tuple[Victim, ...] = ()  # Who would have to end; only for SAME
+    why: str = ""  # What has changed, for tenants: it names no pod of another namespace
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimState:
-    """A claim of the pod that waits.
+    """A claim of the pod that waits."""
 
-    Attributes:
-        name: Its name.
-        allocated: Whether it has devices.
-        tolerates: Whether each request tolerates the reservation.
-        replacement: The claim with the toleration; None where it may not be replaced.
-        uid: Of the stored claim; empty where it is missing.
-        version: `metadata.resourceVersion` of the stored claim.
-        why_not: Why it may not be replaced.
-    """
-
-    name: str
-    allocated: bool = False
-    tolerates: bool = False
+    name: str  # Its name
+    allocated: bool = False  # Whether it has devices
+    tolerates: bool = False  # Whether each request tolerates the reservation
+    # The claim with the toleration; None where it may not be replaced
     replacement: Mapping[str, Any] | None = None
-    uid: str = ""
-    version: str = ""
-    why_not: str = ""
+    uid: str = ""  # Of the stored claim; empty where it is missing
+    version: str = ""  # `metadata.resourceVersion` of the stored claim.
+    why_not: str = ""  # Why it may not be replaced
 
 
 @dataclass(frozen=True, slots=True)
 class ProtocolFacts:
-    """What a step is computed from.
+    """What a step is computed from."""
 
-    Attributes:
-        journal: The preemption.
-        now: Unix time.
-        node: Of the pod that waits, empty while it has none.
-        gone: Whether the pod ended, is being deleted, or does not exist any more.
-        claims: Of the pod.
-        rules: Name and UID of the rules that reserve devices for the pod, by device.
-        look: The plan computed again; None where none was computed for this step.
-        limits: For the time limit.
-        drained: A reserved device that others took out of service since the plan was made. They
-            win, unless the plan holds without it: the pod may tolerate it, or need another one.
-    """
-
-    journal: Journal
-    now: float
-    node: str = ""
-    gone: bool = False
-    claims: tuple[ClaimState, ...] = ()
+    journal: Journal  # The preemption
+    now: float  # Unix time
+    node: str = ""  # Of the pod that waits, empty while it has none
+    gone: bool = False  # Whether the pod ended, is being deleted, or does not exist any more
+    claims: tuple[ClaimState, ...] = ()  # Of the pod
+    # Name and UID of the rules that reserve devices for the pod, by device
     rules: Mapping[DeviceID, tuple[str, str]] = field(default_factory=dict)
-    look: Look | None = None
-    limits: PreemptionLimits = DEFAULT_LIMITS
+    look: Look | None = None  # The plan computed again; None where none was computed for this step
+    limits: PreemptionLimits = DEFAULT_LIMITS  # For the time limit
+    # A reserved device that others took out of service since the plan was made. They win, unless
+    # the plan holds without it: the pod may tolerate it, or need another one.
     drained: DeviceID | None = None
 
 
@@ -178,17 +153,12 @@ Action = (
 
 @dataclass(frozen=True, slots=True)
 class ProtocolStep:
-    """What is to be done now.
+    """What is to be done now."""
 
-    Attributes:
-        reason: Why, in a clause.
-        actions: In this order; where one is refused, the others wait for the next step.
-        look: Whether a plan has to be computed again, and the step again.
-    """
-
-    reason: str
+    reason: str  # Why, in a clause
+    # In this order; where one is refused, the others wait for the next step
     actions: tuple[Action, ...] = ()
-    look: bool = False
+    look: bool = False  # Whether a plan has to be computed again, and the step again
 
 
 def step(seen: ProtocolFacts) -> ProtocolStep:

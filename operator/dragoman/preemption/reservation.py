@@ -118,15 +118,10 @@ def with_toleration(spec: Mapping[str, Any], uid: str) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class OtherRule:
-    """A DeviceTaintRule of others that keeps claims away from devices.
+    """A DeviceTaintRule of others that keeps claims away from devices."""
 
-    Attributes:
-        rule: The rule.
-        since: Unix time at which it was created, or its effect changed.
-    """
-
-    rule: TaintRule
-    since: float
+    rule: TaintRule  # The rule
+    since: float  # Unix time at which it was created, or its effect changed
 
 
 def keeps_away(rule: TaintRule) -> bool:

@@ -13,16 +13,11 @@ CALLS = 200_000
 
 @dataclass(slots=True)
 class Spending:
-    """What is left for the searches of one plan.
+    """What is left for the searches of one plan."""
 
-    Attributes:
-        steps: Steps of the allocator, CEL of selectors among them.
-        calls: Searches.
-        exceeded: Searches that ended for lack of steps: what they looked for is unknown.
-    """
-
-    steps: int = STEPS
-    calls: int = CALLS
+    steps: int = STEPS  # Steps of the allocator, CEL of selectors among them
+    calls: int = CALLS  # Searches
+    # Searches that ended for lack of steps: what they looked for is unknown
     exceeded: int = field(default=0)
 
     @property

@@ -45,17 +45,11 @@ ENDED = frozenset({Phase.PLACED, Phase.FAILED, Phase.ABORTED})
 
 @dataclass(frozen=True, slots=True)
 class RequestedEviction:
-    """An eviction that was asked for.
+    """An eviction that was asked for."""
 
-    Attributes:
-        pod: Digest of the pod's UID.
-        owner: Digest of the UID of its controller; empty for a bare pod.
-        at: Unix time.
-    """
-
-    pod: str
-    owner: str
-    at: float
+    pod: str  # Digest of the pod's UID
+    owner: str  # Digest of the UID of its controller; empty for a bare pod
+    at: float  # Unix time
 
     def document(self) -> dict[str, str]:
         """Return an item of `status.evictions`."""
@@ -65,51 +59,28 @@ class RequestedEviction:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A DevicePreemption of mode Preempt.
+    """A DevicePreemption of mode Preempt."""
 
-    Attributes:
-        namespace: `metadata.namespace`.
-        name: `metadata.name`: the pod's UID, and the number of the attempt from the second on.
-        uid: `metadata.uid`.
-        pod: Name of the pod that waits.
-        pod_uid: Its UID.
-        priority: Its priority.
-        node: Where it is to run.
-        victims: Digests of the UIDs of pods that may be evicted.
-        devices: What is reserved for it.
-        attempt: The first plan for a pod has 1.
-        phase: How far it is.
-        created: Unix time.
-        reserved: Unix time at which every rule was there; 0 before.
-        deadline: Unix time at which it ends at the latest; 0 while that is not decided.
-        ended: Unix time; 0 before.
-        evictions: What was asked for.
-        message: `status.message`.
-        deleting: Whether it is being deleted: an administrator stops it.
-        finalizers: `metadata.finalizers`.
-        version: `metadata.resourceVersion`.
-    """
-
-    namespace: str
-    name: str
-    uid: str
-    pod: str
-    pod_uid: str
-    priority: int
-    node: str
-    victims: frozenset[str]
-    devices: tuple[DeviceID, ...]
-    attempt: int = 1
-    phase: Phase = Phase.RESERVING
-    created: float = NEVER
-    reserved: float = NEVER
-    deadline: float = NEVER
-    ended: float = NEVER
-    evictions: tuple[RequestedEviction, ...] = ()
-    message: str = ""
-    deleting: bool = False
-    finalizers: tuple[str, ...] = (FINALIZER,)
-    version: str = ""
+    namespace: str  # `metadata.namespace`.
+    name: str  # `metadata.name`: the pod's UID, and the number of the attempt from the second on.
+    uid: str  # `metadata.uid`.
+    pod: str  # Name of the pod that waits
+    pod_uid: str  # Its UID
+    priority: int  # Its priority
+    node: str  # Where it is to run
+    victims: frozenset[str]  # Digests of the UIDs of pods that may be evicted
+    devices: tuple[DeviceID, ...]  # What is reserved for it
+    attempt: int = 1  # The first plan for a pod has 1
+    phase: Phase = Phase.RESERVING  # How far it is
+    created: float = NEVER  # Unix time
+    reserved: float = NEVER  # Unix time at which every rule was there; 0 before
+    deadline: float = NEVER  # Unix time at which it ends at the latest; 0 while that is not decided
+    ended: float = NEVER  # Unix time; 0 before
+    evictions: tuple[RequestedEviction, ...] = ()  # What was asked for
+    message: str = ""  # `status.message`.
+    deleting: bool = False  # Whether it is being deleted: an administrator stops it
+    finalizers: tuple[str, ...] = (FINALIZER,)  # `metadata.finalizers`.
+    version: str = ""  # `metadata.resourceVersion`.
 
     @property
     def key(self) -> str:
@@ -207,29 +178,18 @@ def _eviction(document: Document) -> RequestedEviction:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionLimits:
-    """What is allowed at one time, and how fast.
+    """What is allowed at one time, and how fast."""
 
-    Attributes:
-        parallel: Preemptions at a time in the whole cluster.
-        per_hour: Evictions in an hour.
-        per_namespace: The same for the pods of one namespace.
-        timeout: Seconds beside the victims' grace periods until a preemption has failed.
-        release: Seconds that the release of a victim's claim may take beside them.
-        max_grace: Seconds of the longest grace period of a victim.
-        min_runtime: Seconds that a pod runs whose controller lost one to a preemption lately.
-        attempts: Plans for one pod.
-        failures: Failures in a row after which nothing is evicted.
-    """
-
-    parallel: int = 2
-    per_hour: int = 30
-    per_namespace: int = 15
-    timeout: float = 60.0
-    release: float = 0.0
-    max_grace: float = 600.0
+    parallel: int = 2  # Preemptions at a time in the whole cluster
+    per_hour: int = 30  # Evictions in an hour
+    per_namespace: int = 15  # The same for the pods of one namespace
+    timeout: float = 60.0  # Seconds beside the victims' grace periods until a preemption has failed
+    release: float = 0.0  # Seconds that the release of a victim's claim may take beside them
+    max_grace: float = 600.0  # Seconds of the longest grace period of a victim
+    # Seconds that a pod runs whose controller lost one to a preemption lately
     min_runtime: float = 60.0
-    attempts: int = 3
-    failures: int = 3
+    attempts: int = 3  # Plans for one pod
+    failures: int = 3  # Failures in a row after which nothing is evicted
 
     @property
     def longest(self) -> float:

@@ -20,20 +20,13 @@ class PreemptionTrial:
 
     What is removed is restored, also where a search ends early: the cluster belongs to
     the caller, and other plans are computed on it.
-
-    Attributes:
-        facts: The real state.
-        cluster: The same, as the allocator has it.
-        load: What pods request of each node.
-        subject: The pod that waits, and its claims.
-        spending: The budget of the plan.
     """
 
-    facts: PreemptionFacts
-    cluster: Cluster
-    load: Load
-    subject: Subject
-    spending: Spending
+    facts: PreemptionFacts  # The real state
+    cluster: Cluster  # The same, as the allocator has it
+    load: Load  # What pods request of each node
+    subject: Subject  # The pod that waits, and its claims
+    spending: Spending  # The budget of the plan
     extended: Extended = field(init=False)
 
     def __post_init__(self) -> None:

@@ -15,16 +15,11 @@ Spared = Callable[[BoundPod], PreemptionReason | None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unit:
-    """Pods of one node that end together.
+    """Pods of one node that end together."""
 
-    Attributes:
-        pods: The most important first.
-        claims: What is released when they have ended.
-        spared: Why they never end for another pod; empty where they may.
-    """
-
-    pods: tuple[BoundPod, ...]
-    claims: tuple[Claim, ...] = ()
+    pods: tuple[BoundPod, ...]  # The most important first
+    claims: tuple[Claim, ...] = ()  # What is released when they have ended
+    # Why they never end for another pod; empty where they may
     spared: tuple[PreemptionReason, ...] = ()
 
     @property

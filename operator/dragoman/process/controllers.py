@@ -27,20 +27,15 @@ POOL_STATUS_REQUESTS = "resourcepoolstatusrequests"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A controller.
+    """A controller."""
 
-    Attributes:
-        name: Of its package in `dragoman.controllers`.
-        wanted: Whether settings want it.
-        waits_for: The API that must be served first: one of dragoman's, or the plural of one of
-            resource.k8s.io that a server need not have; None for none.
-        leader: Whether it only runs while this process leads; others run on every replica, and
-            ask before they write.
-    """
-
-    name: str
-    wanted: Callable[[Settings], bool]
+    name: str  # Of its package in `dragoman.controllers`.
+    wanted: Callable[[Settings], bool]  # Whether settings want it
+    # The API that must be served first: one of dragoman's, or the plural of one of resource.k8s.io
+    # that a server need not have; None for none.
     waits_for: Resource | str | None = None
+    # Whether it only runs while this process leads; others run on every replica, and ask before
+    # they write
     leader: bool = False
 
 

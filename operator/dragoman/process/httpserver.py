@@ -40,15 +40,10 @@ Respond = Callable[[bytes, bytes], bytes]
 
 @dataclass
 class HttpServer:
-    """Listens on one address, and gives each connection one response.
+    """Listens on one address, and gives each connection one response."""
 
-    Attributes:
-        address: Where to listen; port 0 for any free one.
-        respond: Returns the response to a method and a path.
-    """
-
-    address: Address
-    respond: Respond
+    address: Address  # Where to listen; port 0 for any free one
+    respond: Respond  # Returns the response to a method and a path
     _connections: OrderedDict["HttpConnection", None] = field(default_factory=OrderedDict)
     _timers: dict[socket.socket, asyncio.TimerHandle | None] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)

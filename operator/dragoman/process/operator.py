@@ -36,12 +36,9 @@ class Operator:
         settings: Which components run, and how.
         handlers: The event handlers of kopf, called by reflectors; without them kopf itself
             watches, and the informers only list.
-
-    Attributes:
-        client: The connections to the API server.
     """
 
-    client: Client
+    client: Client  # The connections to the API server
 
     def __init__(self, settings: Settings, handlers: Iterable[Any] = ()) -> None:
         self._settings = settings

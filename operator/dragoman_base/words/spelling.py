@@ -21,13 +21,9 @@ _PAIRS_PER_NAME = 8  # pairs of letters that cost as much as the fixed work for 
 
 @dataclass(slots=True)
 class SuggestionBudget:
-    """Pairs of letters left; without any, nothing is suggested.
+    """Pairs of letters left; without any, nothing is suggested."""
 
-    Attributes:
-        left: Pairs of letters, below 0 once a search exceeded the budget.
-    """
-
-    left: int = LETTER_PAIRS
+    left: int = LETTER_PAIRS  # Pairs of letters, below 0 once a search exceeded the budget
 
     @property
     def steps(self) -> int:

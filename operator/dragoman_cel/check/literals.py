@@ -27,15 +27,11 @@ CHECKED = frozenset(("duration", "timestamp", "matches", "format"))
 
 @dataclass(slots=True)
 class Literals:
-    """The literals and calls to check.
+    """The literals and calls to check."""
 
-    Attributes:
-        aggregates: List and map literals outside of `format` calls.
-        calls: Calls of the functions of CHECKED.
-    """
-
+    # List and map literals outside of `format` calls
     aggregates: list[ListNode | MapNode] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)  # Calls of the functions of CHECKED
 
 
 def check_literals(literals: Literals) -> Issues:

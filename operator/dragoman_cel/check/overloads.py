@@ -8,21 +8,13 @@ from dragoman_cel.types import DYN, Bindings, Kind, Type
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """One signature of a function.
+    """One signature of a function."""
 
-    Attributes:
-        name: The overload id, the key of costs and implementations.
-        member: Whether the first parameter is the receiver.
-        params: Types of the parameters, the receiver's first.
-        result: Type of the result.
-        names: The type parameters in the signature.
-    """
-
-    name: str
-    member: bool
-    params: tuple[Type, ...]
-    result: Type
-    names: tuple[str, ...]
+    name: str  # The overload id, the key of costs and implementations
+    member: bool  # Whether the first parameter is the receiver
+    params: tuple[Type, ...]  # Types of the parameters, the receiver's first
+    result: Type  # Type of the result
+    names: tuple[str, ...]  # The type parameters in the signature
 
 
 def fitting(

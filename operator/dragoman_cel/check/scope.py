@@ -24,22 +24,14 @@ SCALARS: dict[type, Type] = {
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the checker needs of an environment.
+    """What the checker needs of an environment."""
 
-    Attributes:
-        functions: The overloads of each function.
-        variables: The type of each variable.
-        type_names: The types that expressions can name.
-        structs: The fields of each declared object type.
-        checks_literals: Whether constants are checked at compile time.
-        resolved: A cache of overload resolutions; every thread would compute the same.
-    """
-
-    functions: Mapping[str, Sequence[Overload]]
-    variables: Mapping[str, Type]
-    type_names: Mapping[str, Type]
-    structs: Mapping[str, Mapping[str, Type]]
-    checks_literals: bool
+    functions: Mapping[str, Sequence[Overload]]  # The overloads of each function
+    variables: Mapping[str, Type]  # The type of each variable
+    type_names: Mapping[str, Type]  # The types that expressions can name
+    structs: Mapping[str, Mapping[str, Type]]  # The fields of each declared object type
+    checks_literals: bool  # Whether constants are checked at compile time
+    # A cache of overload resolutions; every thread would compute the same
     resolved: dict[Any, Any] = field(default_factory=dict)
 
 

@@ -25,20 +25,13 @@ ABSENT = object()
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """Compiled code.
+    """Compiled code."""
 
-    Attributes:
-        run: Evaluates in a state; raises EvaluationError.
-        cost: CEL cost of every run, charged by the caller.
-        flat: Whether a successful run never adds to `state[COST]`.
-        constant: Its value if it is a constant, which costs nothing, else ABSENT.
-        known: Its value if it is known at compile time, although each run costs, else ABSENT.
-    """
-
-    run: Code
-    cost: int
-    flat: bool
-    constant: Any = ABSENT
+    run: Code  # Evaluates in a state; raises EvaluationError
+    cost: int  # CEL cost of every run, charged by the caller
+    flat: bool  # Whether a successful run never adds to `state[COST]`
+    constant: Any = ABSENT  # Its value if it is a constant, which costs nothing, else ABSENT
+    # Its value if it is known at compile time, although each run costs, else ABSENT
     known: Any = ABSENT
 
     @property
@@ -94,14 +87,8 @@ def spend_cost(state: State, cost: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A compiled expression.
+    """A compiled expression."""
 
-    Attributes:
-        run: Evaluates in a state.
-        cost: CEL cost of every evaluation, charged before it starts.
-        slots: Number of slots of the state.
-    """
-
-    run: Code
-    cost: int
-    slots: int
+    run: Code  # Evaluates in a state
+    cost: int  # CEL cost of every evaluation, charged before it starts
+    slots: int  # Number of slots of the state

@@ -12,17 +12,11 @@ from dragoman_cel.state import State, spend_steps
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop: its items, and the slots of its variables.
+    """A loop: its items, and the slots of its variables."""
 
-    Attributes:
-        items: The list or map.
-        slot: Slot of the element or key, or of the index in a two-variable macro.
-        second: Slot of the value of a two-variable macro, 0 for one variable.
-    """
-
-    items: Closure
-    slot: int
-    second: int
+    items: Closure  # The list or map
+    slot: int  # Slot of the element or key, or of the index in a two-variable macro
+    second: int  # Slot of the value of a two-variable macro, 0 for one variable
 
 
 def rounds_of(loop: Loop) -> Callable[[State], Iterator[None]]:

@@ -20,38 +20,23 @@ from dragoman_cel.state import COST, State, spend_text_steps
 
 @dataclass(frozen=True, slots=True)
 class Qualifier:
-    """One field selection or index.
+    """One field selection or index."""
 
-    Attributes:
-        key: The constant key, or None when `code` computes it.
-        code: Computes the key.
-        cost: Fixed cost of computing the key.
-        optional: Whether it was written `.?` or `[?`.
-    """
-
-    key: Any
-    code: Code | None = None
-    cost: int = 0
-    optional: bool = False
+    key: Any  # The constant key, or None when `code` computes it
+    code: Code | None = None  # Computes the key
+    cost: int = 0  # Fixed cost of computing the key
+    optional: bool = False  # Whether it was written `.?` or `[?`.
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A base and the qualifiers that apply to it.
+    """A base and the qualifiers that apply to it."""
 
-    Attributes:
-        base: What the selection starts from.
-        slot: Slot of the variable it starts from, 0 when it is no variable.
-        lead: Cost of the selection itself, one unit less for a test: its last qualifier is free.
-        qualifiers: The outermost last.
-        test: Whether the last qualifier is only tested (`has`).
-    """
-
-    base: Closure
-    slot: int
-    lead: int
-    qualifiers: tuple[Qualifier, ...] = ()
-    test: bool = False
+    base: Closure  # What the selection starts from
+    slot: int  # Slot of the variable it starts from, 0 when it is no variable
+    lead: int  # Cost of the selection itself, one unit less for a test: its last qualifier is free
+    qualifiers: tuple[Qualifier, ...] = ()  # The outermost last
+    test: bool = False  # Whether the last qualifier is only tested (`has`)
 
     def then(self, qualifier: Qualifier, *, test: bool = False) -> Selection:
         """Return the selection with one more qualifier."""

@@ -25,19 +25,12 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class CallByOverload:
-    """A call by one of the overloads that the checker left open.
+    """A call by one of the overloads that the checker left open."""
 
-    Attributes:
-        function: The function's qualified name.
-        overload: The overload's id.
-        operands: The receiver first, then the arguments.
-        size_of_path: Declared sizes of the environment's variables.
-    """
-
-    function: str
-    overload: str
-    operands: list[Operand]
-    size_of_path: SizeOfPath
+    function: str  # The function's qualified name
+    overload: str  # The overload's id
+    operands: list[Operand]  # The receiver first, then the arguments
+    size_of_path: SizeOfPath  # Declared sizes of the environment's variables
 
     def sizes(self) -> list[Size]:
         """Return the size of each operand."""

@@ -20,33 +20,20 @@ _REASONS = frozenset((FieldErrorType.FORBIDDEN, FieldErrorType.REQUIRED, FieldEr
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of x-kubernetes-validations.
+    """A rule of x-kubernetes-validations."""
 
-    Attributes:
-        text: The expression, trimmed.
-        program: Its program, None when the rule is blank or does not compile.
-        error: Why it does not compile, "" if it does.
-        transition: Whether the rule reads `oldSelf`.
-        optional_old_self: Whether `oldSelf` is an optional that may be empty.
-        message: The fixed message, trimmed; "" without one.
-        message_program: The program of the messageExpression, None without one that compiles.
-        message_error: Why the messageExpression does not compile, "" if it does.
-        reason: One of `FieldErrorType`.
-        field_path: Appended to the path of the value, "" for the value itself.
-        field_path_error: Why the fieldPath is invalid, so that it is ignored; "" if it is valid.
-    """
-
-    text: str
-    program: Program | None
-    error: str
-    transition: bool
-    optional_old_self: bool
-    message: str
+    text: str  # The expression, trimmed
+    program: Program | None  # Its program, None when the rule is blank or does not compile
+    error: str  # Why it does not compile, "" if it does
+    transition: bool  # Whether the rule reads `oldSelf`
+    optional_old_self: bool  # Whether `oldSelf` is an optional that may be empty
+    message: str  # The fixed message, trimmed; "" without one
+    # The program of the messageExpression, None without one that compiles
     message_program: Program | None
-    message_error: str
-    reason: str
-    field_path: str
-    field_path_error: str
+    message_error: str  # Why the messageExpression does not compile, "" if it does
+    reason: str  # One of `FieldErrorType`
+    field_path: str  # Appended to the path of the value, "" for the value itself
+    field_path_error: str  # Why the fieldPath is invalid, so that it is ignored; "" if it is valid
 
     @property
     def name(self) -> str:

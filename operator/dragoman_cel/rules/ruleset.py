@@ -47,15 +47,10 @@ MAX_LEVELS = 100
 
 @dataclass(frozen=True, slots=True)
 class RuleProblem:
-    """An error in a rule itself, for the author of the schema.
+    """An error in a rule itself, for the author of the schema."""
 
-    Attributes:
-        path: Path in the schema, such as `properties[ports].items.x-kubernetes-validations[0]`.
-        message: The text of the API server.
-    """
-
-    path: str
-    message: str
+    path: str  # Path in the schema, such as `properties[ports].items.x-kubernetes-validations[0]`.
+    message: str  # The text of the API server
 
 
 class RuleSet:

@@ -32,21 +32,14 @@ _META: Schema = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A declared type.
+    """A declared type."""
 
-    Attributes:
-        type: The CEL type of a scalar; of containers only its kind counts.
-        most: Maximum size, 0 for values whose size is always 1.
-        least_bytes: Minimum size of the value in JSON.
-        fields: Shapes of an object's fields, by escaped name.
-        element: Shape of the elements of a list or map.
-    """
-
-    type: Type
-    most: int = 0
-    least_bytes: int = 0
+    type: Type  # The CEL type of a scalar; of containers only its kind counts
+    most: int = 0  # Maximum size, 0 for values whose size is always 1
+    least_bytes: int = 0  # Minimum size of the value in JSON
+    # Shapes of an object's fields, by escaped name
     fields: Mapping[str, Shape] = field(default_factory=dict)
-    element: Shape | None = None
+    element: Shape | None = None  # Shape of the elements of a list or map
 
 
 _OBJECT = types.struct("object")

@@ -38,38 +38,24 @@ _SCALARS = (bool, int, float, str)
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The rules of one schema node and of the nodes below it.
+    """The rules of one schema node and of the nodes below it."""
 
-    Attributes:
-        rules: Its own rules, in order.
-        convert: Converts data to a CEL value.
-        items: Rules of the elements of a list.
-        values: Rules of the values of a map.
-        properties: Rules of the properties of an object.
-        alternatives: Rules of the parts of `allOf`.
-        list_map_keys: Fields that pair the elements of a list with the old ones; empty for none.
-    """
-
-    rules: tuple[Rule, ...]
-    convert: Converter
-    items: Level | None
-    values: Level | None
-    properties: Mapping[str, Level]
-    alternatives: tuple[Level, ...]
+    rules: tuple[Rule, ...]  # Its own rules, in order
+    convert: Converter  # Converts data to a CEL value
+    items: Level | None  # Rules of the elements of a list
+    values: Level | None  # Rules of the values of a map
+    properties: Mapping[str, Level]  # Rules of the properties of an object
+    alternatives: tuple[Level, ...]  # Rules of the parts of `allOf`
+    # Fields that pair the elements of a list with the old ones; empty for none
     list_map_keys: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a validation.
+    """The result of a validation."""
 
-    Attributes:
-        errors: One for each rule that failed, in the order of evaluation.
-        cost: CEL cost units spent.
-    """
-
-    errors: list[FieldError]
-    cost: int
+    errors: list[FieldError]  # One for each rule that failed, in the order of evaluation
+    cost: int  # CEL cost units spent
 
 
 class _Stop(Exception):  # noqa: N818 — ends a validation whose errors are complete

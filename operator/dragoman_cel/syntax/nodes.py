@@ -12,15 +12,10 @@ from typing import Any
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A node of the tree.
+    """A node of the tree."""
 
-    Attributes:
-        pos: Offset in code points of its error position.
-        type: The type found by the checker.
-    """
-
-    pos: int
-    type: Any = field(default=None, init=False)
+    pos: int  # Offset in code points of its error position
+    type: Any = field(default=None, init=False)  # The type found by the checker
 
 
 @dataclass(slots=True, eq=False)

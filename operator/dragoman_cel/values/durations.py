@@ -27,13 +27,9 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Duration:
-    """A span of time.
+    """A span of time."""
 
-    Attributes:
-        nanos: Nanoseconds, within int64 (about 292 years either way).
-    """
-
-    nanos: int
+    nanos: int  # Nanoseconds, within int64 (about 292 years either way)
 
     def plus(self, other: Duration) -> Duration:
         """Return the sum, or raise `integer overflow`."""

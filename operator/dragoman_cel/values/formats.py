@@ -46,16 +46,11 @@ _LABEL_VALUE_RULE = (
 
 @dataclass(frozen=True, slots=True)
 class NamedFormat:
-    """A string format; two are equal when they have the same name.
+    """A string format; two are equal when they have the same name."""
 
-    Attributes:
-        name: Kubernetes' internal name, such as `DNS1123Label`.
-        regex_size: Length of the pattern for its cost.
-        validate: Returns the errors of a text, none for a valid one.
-    """
-
-    name: str
-    regex_size: int = field(compare=False)
+    name: str  # Kubernetes' internal name, such as `DNS1123Label`
+    regex_size: int = field(compare=False)  # Length of the pattern for its cost
+    # Returns the errors of a text, none for a valid one
     validate: Callable[[str], list[str]] = field(compare=False, repr=False)
 
 

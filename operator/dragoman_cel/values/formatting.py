@@ -42,15 +42,10 @@ MISMATCHES = {
 
 
 class Clause(NamedTuple):
-    """One clause of a format string.
+    """One clause of a format string."""
 
-    Attributes:
-        letter: One of `s d f e b x X o`.
-        precision: Digits behind the point, None when not given.
-    """
-
-    letter: str
-    precision: int | None
+    letter: str  # One of `s d f e b x X o`
+    precision: int | None  # Digits behind the point, None when not given
 
     @property
     def mismatch(self) -> str:

@@ -7,15 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class IP:
-    """An address without zone.
+    """An address without zone."""
 
-    Attributes:
-        bits: 32 or 128.
-        number: The address as an unsigned number of that width.
-    """
-
-    bits: int
-    number: int
+    bits: int  # 32 or 128
+    number: int  # The address as an unsigned number of that width
 
     @property
     def family(self) -> int:
@@ -67,15 +62,10 @@ class IP:
 
 @dataclass(frozen=True, slots=True)
 class CIDR:
-    """A network; bits behind the prefix may be set and count in `==`.
+    """A network; bits behind the prefix may be set and count in `==`."""
 
-    Attributes:
-        ip: The address part.
-        prefix_length: Number of leading bits of the network.
-    """
-
-    ip: IP
-    prefix_length: int
+    ip: IP  # The address part
+    prefix_length: int  # Number of leading bits of the network
 
     @property
     def size(self) -> int:

@@ -24,15 +24,10 @@ _BETWEEN = "\0"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Semver:
-    """A version.
+    """A version."""
 
-    Attributes:
-        key: Precedence as a tuple; equal and ordered exactly as the versions are.
-        text: Its text with build metadata.
-    """
-
-    key: Precedence
-    text: str = field(repr=False)
+    key: Precedence  # Precedence as a tuple; equal and ordered exactly as the versions are
+    text: str = field(repr=False)  # Its text with build metadata
 
     @property
     def major(self) -> int:

@@ -25,14 +25,10 @@ _RFC3339 = re.compile(
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A point in time; its text has the offset, getters without a zone use UTC.
+    """A point in time; its text has the offset, getters without a zone use UTC."""
 
-    Attributes:
-        nanos: Nanoseconds since 1970-01-01T00:00:00Z, from year 1 to year 9999.
-        offset: Seconds east of UTC of the zone it was written in.
-    """
-
-    nanos: int
+    nanos: int  # Nanoseconds since 1970-01-01T00:00:00Z, from year 1 to year 9999
+    # Seconds east of UTC of the zone it was written in
     offset: int = field(default=0, compare=False)
 
     @property

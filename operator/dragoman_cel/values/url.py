@@ -30,21 +30,13 @@ _PARAMETERS_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class URL:
-    """An absolute URL or an absolute path.
+    """An absolute URL or an absolute path."""
 
-    Attributes:
-        scheme: Lower case, "" for a path.
-        host: Host with port, unescaped.
-        escaped_path: Path in escaped form.
-        raw_query: What follows the first `?`, still escaped.
-        text: Its text; URLs are equal when their texts are.
-    """
-
-    scheme: str
-    host: str
-    escaped_path: str
-    raw_query: str
-    text: str
+    scheme: str  # Lower case, "" for a path
+    host: str  # Host with port, unescaped
+    escaped_path: str  # Path in escaped form
+    raw_query: str  # What follows the first `?`, still escaped
+    text: str  # Its text; URLs are equal when their texts are
 
     @property
     def hostname(self) -> str:

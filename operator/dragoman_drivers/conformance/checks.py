@@ -32,21 +32,13 @@ GROUPS = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One rule that a driver keeps or breaks.
+    """One rule that a driver keeps or breaks."""
 
-    Attributes:
-        id: A letter of GROUPS and a number.
-        level: `must`, `should` or `info`.
-        title: The rule.
-        source: Where the rule is from.
-        known: Faults of drivers that broke it.
-    """
-
-    id: str
-    level: str
-    title: str
-    source: str
-    known: str
+    id: str  # A letter of GROUPS and a number
+    level: str  # `must`, `should` or `info`
+    title: str  # The rule
+    source: str  # Where the rule is from
+    known: str  # Faults of drivers that broke it
 
     @property
     def group(self) -> str:
@@ -64,37 +56,23 @@ class NotRunError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """What a run says of one check.
+    """What a run says of one check."""
 
-    Attributes:
-        check: Which one.
-        status: `pass`, `fail` or `not run`.
-        reason: Why it failed or was not run; what was measured.
-        steps: What was done and answered, to be done again by hand.
-        seconds: How long it took.
-    """
-
-    check: Check
-    status: str
-    reason: str = ""
-    steps: tuple[str, ...] = ()
-    seconds: float = 0.0
+    check: Check  # Which one
+    status: str  # `pass`, `fail` or `not run`
+    reason: str = ""  # Why it failed or was not run; what was measured
+    steps: tuple[str, ...] = ()  # What was done and answered, to be done again by hand
+    seconds: float = 0.0  # How long it took
 
 
 @dataclass(frozen=True, slots=True)
 class ConformanceReport:
-    """The outcomes of a run.
+    """The outcomes of a run."""
 
-    Attributes:
-        driver: Name of the driver, as it registered; empty where it did not.
-        version: Of the driver, as the user names it or it publishes it.
-        outcomes: In order of the checks.
-        facts: What else is known of the run, such as versions of components.
-    """
-
-    driver: str
-    version: str
-    outcomes: tuple[CheckOutcome, ...]
+    driver: str  # Name of the driver, as it registered; empty where it did not
+    version: str  # Of the driver, as the user names it or it publishes it
+    outcomes: tuple[CheckOutcome, ...]  # In order of the checks
+    # What else is known of the run, such as versions of components
     facts: Mapping[str, str] = field(default_factory=dict)
 
     @property

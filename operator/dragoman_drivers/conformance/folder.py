@@ -26,17 +26,11 @@ _HEAD = struct.Struct("iIII")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to a file.
+    """Something that happened to a file."""
 
-    Attributes:
-        kind: `create`, `modify`, `close`, `moved-from`, `moved-to` or `delete`.
-        name: Of the file.
-        at: When it was seen, on the monotonic clock.
-    """
-
-    kind: str
-    name: str
-    at: float
+    kind: str  # `create`, `modify`, `close`, `moved-from`, `moved-to` or `delete`
+    name: str  # Of the file
+    at: float  # When it was seen, on the monotonic clock
 
 
 class Folder:

@@ -29,39 +29,26 @@ class ProfileError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class DriverProfile:
-    """A vendor's knowledge of a driver; every field may be absent.
+    """A vendor's knowledge of a driver; every field may be absent."""
 
-    Attributes:
-        good: Opaque parameters that must be accepted.
-        bad: Opaque parameters that must be refused, each with a word that the error must contain.
-        secrets: Opaque parameters that hold a secret, each with the secret.
-        fail: Shell command that makes a device fail; `{device}` and all placeholders of commands.
-        heal: Shell command that ends the failure.
-        lose: Shell command that takes a device away.
-        find: Shell command that brings it again.
-        liveness: URL of a liveness probe; `{http_port}` is replaced.
-        metrics: URL of metrics.
-        checkpoint: Path of the checkpoint, with placeholders.
-        commands: Variants of the driver's command: `old`, `slow`, `empty`, `many`, `shuffled`.
-        oldest: The oldest minor release of Kubernetes that is promised, such as 33 for 1.33.
-        impossible: Parameters that ask for what the device cannot do.
-        reset: Shell command that succeeds where a released device is as it was before.
-    """
-
-    good: tuple[Any, ...] = ()
+    good: tuple[Any, ...] = ()  # Opaque parameters that must be accepted
+    # Opaque parameters that must be refused, each with a word that the error must contain
     bad: tuple[tuple[Any, str], ...] = ()
+    # Opaque parameters that hold a secret, each with the secret
     secrets: tuple[tuple[Any, str], ...] = ()
+    # Shell command that makes a device fail; `{device}` and all placeholders of commands
     fail: str = ""
-    heal: str = ""
-    lose: str = ""
-    find: str = ""
-    liveness: str = ""
-    metrics: str = ""
-    checkpoint: str = ""
+    heal: str = ""  # Shell command that ends the failure
+    lose: str = ""  # Shell command that takes a device away
+    find: str = ""  # Shell command that brings it again
+    liveness: str = ""  # URL of a liveness probe; `{http_port}` is replaced
+    metrics: str = ""  # URL of metrics
+    checkpoint: str = ""  # Path of the checkpoint, with placeholders
+    # Variants of the driver's command: `old`, `slow`, `empty`, `many`, `shuffled`
     commands: Mapping[str, str] = field(default_factory=dict)
-    oldest: int = 0
-    impossible: Any = None
-    reset: str = ""
+    oldest: int = 0  # The oldest minor release of Kubernetes that is promised, such as 33 for 1.33.
+    impossible: Any = None  # Parameters that ask for what the device cannot do
+    reset: str = ""  # Shell command that succeeds where a released device is as it was before
 
 
 def parse(tree: Any) -> DriverProfile:

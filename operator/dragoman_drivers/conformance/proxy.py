@@ -23,19 +23,12 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """One request of the driver.
+    """One request of the driver."""
 
-    Attributes:
-        method: HTTP method.
-        path: With its query.
-        code: HTTP status; 0 where there was no answer.
-        at: When it came, on the monotonic clock.
-    """
-
-    method: str
-    path: str
-    code: int
-    at: float
+    method: str  # HTTP method
+    path: str  # With its query
+    code: int  # HTTP status; 0 where there was no answer
+    at: float  # When it came, on the monotonic clock
 
     @property
     def writes(self) -> bool:

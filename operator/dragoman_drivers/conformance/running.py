@@ -80,25 +80,15 @@ Progress = Callable[[CheckOutcome, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What is run.
+    """What is run."""
 
-    Attributes:
-        command: Of the driver.
-        checks: Which ones.
-        profile: Of the vendor.
-        manifests: Shipped with the driver.
-        quick: Whether checks that wait are left out.
-        version: Of the driver, as the user names it.
-        facts: For the report.
-    """
-
-    command: str
-    checks: tuple[Check, ...]
-    profile: DriverProfile = field(default_factory=DriverProfile)
-    manifests: tuple[Mapping[str, Any], ...] = ()
-    quick: bool = False
-    version: str = ""
-    facts: Mapping[str, str] = field(default_factory=dict)
+    command: str  # Of the driver
+    checks: tuple[Check, ...]  # Which ones
+    profile: DriverProfile = field(default_factory=DriverProfile)  # Of the vendor
+    manifests: tuple[Mapping[str, Any], ...] = ()  # Shipped with the driver
+    quick: bool = False  # Whether checks that wait are left out
+    version: str = ""  # Of the driver, as the user names it
+    facts: Mapping[str, str] = field(default_factory=dict)  # For the report
 
 
 def run(plan: RunPlan, plane: Plane, progress: Progress, *, prefix: str = "n") -> ConformanceReport:

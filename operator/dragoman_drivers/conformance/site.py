@@ -39,23 +39,14 @@ SCHEDULER = "kube-scheduler"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all nodes of a run share.
+    """What all nodes of a run share."""
 
-    Attributes:
-        plane: The control plane.
-        command: Of the driver.
-        profile: Of the vendor.
-        account: Namespace and name of the driver's ServiceAccount.
-        folder: Below which each node has its folders; its path is short.
-        quick: Whether checks that wait are left out.
-    """
-
-    plane: Plane
-    command: str
-    profile: DriverProfile
-    account: tuple[str, str]
-    folder: Path
-    quick: bool = False
+    plane: Plane  # The control plane
+    command: str  # Of the driver
+    profile: DriverProfile  # Of the vendor
+    account: tuple[str, str]  # Namespace and name of the driver's ServiceAccount
+    folder: Path  # Below which each node has its folders; its path is short
+    quick: bool = False  # Whether checks that wait are left out
     shipped: tuple[Json, ...] = ()
 
 

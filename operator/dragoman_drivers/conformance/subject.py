@@ -25,29 +25,17 @@ class CommandError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What the placeholders of a command stand for.
+    """What the placeholders of a command stand for."""
 
-    Attributes:
-        kubelet_dir: The kubelet's root folder.
-        plugins_dir: Below it, for the drivers' sockets and data.
-        registry_dir: Below it, for registration sockets.
-        cdi_dir: Folder of CDI documents.
-        node: Name of the node.
-        kubeconfig: By which the driver reaches the API server.
-        instance: A text that differs between instances that run side by side.
-        http_port: A free port, for probes and metrics.
-        python: The interpreter that runs this program.
-    """
-
-    kubelet_dir: str
-    plugins_dir: str
-    registry_dir: str
-    cdi_dir: str
-    node: str
-    kubeconfig: str
-    instance: str
-    http_port: str
-    python: str
+    kubelet_dir: str  # The kubelet's root folder
+    plugins_dir: str  # Below it, for the drivers' sockets and data
+    registry_dir: str  # Below it, for registration sockets
+    cdi_dir: str  # Folder of CDI documents
+    node: str  # Name of the node
+    kubeconfig: str  # By which the driver reaches the API server
+    instance: str  # A text that differs between instances that run side by side
+    http_port: str  # A free port, for probes and metrics
+    python: str  # The interpreter that runs this program
 
     @classmethod
     def names(cls) -> tuple[str, ...]:

@@ -37,15 +37,10 @@ class CallError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A driver's socket, and the service that is called there.
+    """A driver's socket, and the service that is called there."""
 
-    Attributes:
-        socket: Its path.
-        service: Full name of the DRA service.
-    """
-
-    socket: Path
-    service: str = messages.DRA
+    socket: Path  # Its path
+    service: str = messages.DRA  # Full name of the DRA service
 
     def prepare(
         self, claims: Sequence[ClaimReference], timeout: float = TIMEOUT

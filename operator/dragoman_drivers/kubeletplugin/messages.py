@@ -31,21 +31,14 @@ class ClaimReference:
 
 @dataclass(frozen=True, slots=True)
 class PreparedDevice:
-    """A device that is ready for containers.
+    """A device that is ready for containers."""
 
-    Attributes:
-        requests: Of the claim, for which it was allocated; none means all.
-        pool: In which it is.
-        device: Its name in the pool.
-        cdi: Ids under which the container runtime finds what it means for a container.
-        share: The share of the device, where it is divided.
-    """
-
-    requests: tuple[str, ...]
-    pool: str
-    device: str
+    requests: tuple[str, ...]  # Of the claim, for which it was allocated; none means all
+    pool: str  # In which it is
+    device: str  # Its name in the pool
+    # Ids under which the container runtime finds what it means for a container
     cdi: tuple[str, ...]
-    share: str = ""
+    share: str = ""  # The share of the device, where it is divided
 
 
 Prepared = tuple[PreparedDevice, ...]
@@ -53,40 +46,24 @@ Prepared = tuple[PreparedDevice, ...]
 
 @dataclass(frozen=True, slots=True)
 class PluginInfo:
-    """What a driver answers to GetInfo.
+    """What a driver answers to GetInfo."""
 
-    Attributes:
-        type: `DRAPlugin`.
-        name: Of the driver.
-        endpoint: Path of the socket of its services.
-        versions: `supported_versions`.
-    """
-
-    type: str
-    name: str
-    endpoint: str
-    versions: tuple[str, ...]
+    type: str  # `DRAPlugin`
+    name: str  # Of the driver
+    endpoint: str  # Path of the socket of its services
+    versions: tuple[str, ...]  # `supported_versions`
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceHealth:
-    """The health of one device.
+    """The health of one device."""
 
-    Attributes:
-        pool: In which it is.
-        device: Its name.
-        health: `UNKNOWN`, `HEALTHY` or `UNHEALTHY`.
-        updated: Unix time in seconds.
-        timeout: Seconds for which it holds; 0 for the kubelet's default.
-        message: Details.
-    """
-
-    pool: str
-    device: str
-    health: int
-    updated: int = 0
-    timeout: int = 0
-    message: str = ""
+    pool: str  # In which it is
+    device: str  # Its name
+    health: int  # `UNKNOWN`, `HEALTHY` or `UNHEALTHY`
+    updated: int = 0  # Unix time in seconds
+    timeout: int = 0  # Seconds for which it holds; 0 for the kubelet's default
+    message: str = ""  # Details
 
 
 # Claims ------------------------------------------------------------------------------------------

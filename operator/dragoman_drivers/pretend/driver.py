@@ -86,19 +86,12 @@ Devices = int | Sequence[str | Device]
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """Something that the driver did for the kubelet.
+    """Something that the driver did for the kubelet."""
 
-    Attributes:
-        verb: `prepare`, `refuse`, `unprepare` or `cling`.
-        claim: For which claim.
-        devices: Names of the claim's own devices.
-        why: Why it refused, or clings to the devices.
-    """
-
-    verb: str
-    claim: ClaimReference
-    devices: frozenset[str] = frozenset()
-    why: str = ""
+    verb: str  # `prepare`, `refuse`, `unprepare` or `cling`
+    claim: ClaimReference  # For which claim
+    devices: frozenset[str] = frozenset()  # Names of the claim's own devices
+    why: str = ""  # Why it refused, or clings to the devices
 
 
 def accept(_: Any) -> str:

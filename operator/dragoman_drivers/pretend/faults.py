@@ -28,27 +28,16 @@ class FaultError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How the driver misbehaves.
+    """How the driver misbehaves."""
 
-    Attributes:
-        slow: Seconds that each preparation takes longer.
-        failing: What each preparation fails with, unless empty.
-        clinging: What each unprepare fails with, unless empty.
-        unhealthy: Names of devices that fail.
-        lost: Names of devices that are not there.
-        enumeration: Order in which devices are found, unless empty.
-        checkpoint: The older release whose checkpoint is kept, unless empty.
-        mutants: Further ones, by name.
-    """
-
-    slow: float = 0
-    failing: str = ""
-    clinging: str = ""
-    unhealthy: frozenset[str] = frozenset()
-    lost: frozenset[str] = frozenset()
-    enumeration: str = ""
-    checkpoint: str = ""
-    mutants: frozenset[str] = field(default_factory=frozenset)
+    slow: float = 0  # Seconds that each preparation takes longer
+    failing: str = ""  # What each preparation fails with, unless empty
+    clinging: str = ""  # What each unprepare fails with, unless empty
+    unhealthy: frozenset[str] = frozenset()  # Names of devices that fail
+    lost: frozenset[str] = frozenset()  # Names of devices that are not there
+    enumeration: str = ""  # Order in which devices are found, unless empty
+    checkpoint: str = ""  # The older release whose checkpoint is kept, unless empty
+    mutants: frozenset[str] = field(default_factory=frozenset)  # Further ones, by name
 
     def __contains__(self, mutant: object) -> bool:
         """Whether it has a further fault."""

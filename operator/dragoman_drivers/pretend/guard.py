@@ -13,21 +13,14 @@ MAX_NAME = 63
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is around a driver before it starts.
+    """What is around a driver before it starts."""
 
-    Attributes:
-        throwaway: Whether the API server is one of `dragoman conformance`.
-        known: Whether the user insists, by --i-know.
-        slices: ResourceSlices of the driver's name.
-        sockets: Paths of sockets of the driver's name below the kubelet's folder.
-        own: Whether a checkpoint of `dragoman pretend` lies beside the sockets.
-    """
-
-    throwaway: bool
-    known: bool
-    slices: tuple[Mapping[str, Any], ...] = ()
+    throwaway: bool  # Whether the API server is one of `dragoman conformance`
+    known: bool  # Whether the user insists, by --i-know
+    slices: tuple[Mapping[str, Any], ...] = ()  # ResourceSlices of the driver's name
+    # Paths of sockets of the driver's name below the kubelet's folder
     sockets: tuple[Path, ...] = ()
-    own: bool = False
+    own: bool = False  # Whether a checkpoint of `dragoman pretend` lies beside the sockets
 
 
 def pretended(driver: str) -> str:

@@ -18,24 +18,17 @@ POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """A claim whose devices are ready.
+    """A claim whose devices are ready."""
 
-    Attributes:
-        claim: Whose devices.
-        devices: As the kubelet gets them.
-        configs: Parameters of each device, by its name and share.
-        owned: Names of the devices that no other claim may have: neither those under admin
-            access, nor shares of a divided one.
-        consumed: Capacity that shares consume, as (device, capacity, amount).
-        pod_claim: The claim's name in its pod's spec, where a template made it.
-    """
-
-    claim: ClaimReference
-    devices: tuple[PreparedDevice, ...]
-    configs: Mapping[tuple[str, str], Any]
+    claim: ClaimReference  # Whose devices
+    devices: tuple[PreparedDevice, ...]  # As the kubelet gets them
+    configs: Mapping[tuple[str, str], Any]  # Parameters of each device, by its name and share
+    # Names of the devices that no other claim may have: neither those under admin access, nor
+    # shares of a divided one
     owned: frozenset[str]
+    # Capacity that shares consume, as (device, capacity, amount)
     consumed: tuple[tuple[str, str, str], ...] = ()
-    pod_claim: str = ""
+    pod_claim: str = ""  # The claim's name in its pod's spec, where a template made it
 
 
 class RefusalError(ValueError):
@@ -44,19 +37,12 @@ class RefusalError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PreparationFacts:
-    """What the driver knows when it decides.
+    """What the driver knows when it decides."""
 
-    Attributes:
-        driver: Its name.
-        devices: On the node, by name; None where any name is accepted.
-        validate: Of opaque parameters.
-        others: What is prepared for other claims.
-    """
-
-    driver: str
-    devices: Mapping[str, Device] | None
-    validate: Validate
-    others: tuple[Preparation, ...] = ()
+    driver: str  # Its name
+    devices: Mapping[str, Device] | None  # On the node, by name; None where any name is accepted
+    validate: Validate  # Of opaque parameters
+    others: tuple[Preparation, ...] = ()  # What is prepared for other claims
 
 
 def prepare(

@@ -63,15 +63,10 @@ class Slices:
 
 @dataclass(frozen=True, slots=True)
 class PretendNodes:
-    """Nodes that are created for the run, marked by a label, and deleted at its end.
+    """Nodes that are created for the run, marked by a label, and deleted at its end."""
 
-    Attributes:
-        api: May create and delete Nodes.
-        names: Of the Nodes.
-    """
-
-    api: Api
-    names: tuple[str, ...]
+    api: Api  # May create and delete Nodes
+    names: tuple[str, ...]  # Of the Nodes
     LABEL = "dragoman.dev/pretend"
 
     def create(self) -> None:

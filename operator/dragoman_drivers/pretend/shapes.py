@@ -22,34 +22,21 @@ class ShapeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
-    """The devices of one node.
+    """The devices of one node."""
 
-    Attributes:
-        driver: Whose devices these are in reality.
-        devices: Entries as ResourceSlices have them, in order.
-        counters: Entries of `sharedCounters`.
-    """
-
-    driver: str
-    devices: tuple[Device, ...]
-    counters: tuple[Mapping[str, Any], ...] = ()
+    driver: str  # Whose devices these are in reality
+    devices: tuple[Device, ...]  # Entries as ResourceSlices have them, in order
+    counters: tuple[Mapping[str, Any], ...] = ()  # Entries of `sharedCounters`
 
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """What one product looks like.
+    """What one product looks like."""
 
-    Attributes:
-        prefix: Of the devices' names.
-        attributes: Values by name.
-        capacity: Quantities by name.
-        partitions: In how many parts the device can be divided; 0 for none.
-    """
-
-    prefix: str
-    attributes: Mapping[str, Any]
-    capacity: Mapping[str, str]
-    partitions: int = 0
+    prefix: str  # Of the devices' names
+    attributes: Mapping[str, Any]  # Values by name
+    capacity: Mapping[str, str]  # Quantities by name
+    partitions: int = 0  # In how many parts the device can be divided; 0 for none
 
 
 def _nvidia(product: str, memory: str, architecture: str, partitions: int = 0) -> _Model:

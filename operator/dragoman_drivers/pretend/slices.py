@@ -25,21 +25,13 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PretendPool:
-    """The devices of one node.
+    """The devices of one node."""
 
-    Attributes:
-        driver: Name of the driver.
-        node: Name of the node, and of the pool.
-        devices: Entries as slices have them.
-        counters: Entries of `sharedCounters`.
-        name: Of the pool; the node's when empty.
-    """
-
-    driver: str
-    node: str
-    devices: tuple[Device, ...]
-    counters: tuple[Mapping[str, Any], ...] = ()
-    name: str = ""
+    driver: str  # Name of the driver
+    node: str  # Name of the node, and of the pool
+    devices: tuple[Device, ...]  # Entries as slices have them
+    counters: tuple[Mapping[str, Any], ...] = ()  # Entries of `sharedCounters`
+    name: str = ""  # Of the pool; the node's when empty
 
     @property
     def title(self) -> str:

@@ -43,19 +43,12 @@ class DownloadError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """One official file.
+    """One official file."""
 
-    Attributes:
-        url: Where it is.
-        algorithm: Of the digest, as hashlib names it.
-        digest: In hexadecimal.
-        member: Path of the binary within an archive; empty where the file is the binary.
-    """
-
-    url: str
-    algorithm: str
-    digest: str
-    member: str = ""
+    url: str  # Where it is
+    algorithm: str  # Of the digest, as hashlib names it
+    digest: str  # In hexadecimal
+    member: str = ""  # Path of the binary within an archive; empty where the file is the binary
 
 
 def pinned(name: str, version: str, pins: Path = PINS) -> Pin | None:

@@ -33,15 +33,10 @@ class PlaneError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One API server.
+    """One API server."""
 
-    Attributes:
-        url: Where it listens.
-        process: What runs.
-    """
-
-    url: str
-    process: ThrowawayProcess
+    url: str  # Where it listens
+    process: ThrowawayProcess  # What runs
 
 
 class Plane:
@@ -50,16 +45,11 @@ class Plane:
     Args:
         binaries: Paths of `etcd` and `kube-apiserver`.
         flags: Further flags of the API server.
-
-    Attributes:
-        folder: Holds all files of the run.
-        authority: Signed the servers' certificate.
-        server: The first API server.
     """
 
-    folder: Path
-    authority: Authority
-    server: Server
+    folder: Path  # Holds all files of the run
+    authority: Authority  # Signed the servers' certificate
+    server: Server  # The first API server
 
     def __init__(self, binaries: Mapping[str, Path], flags: Sequence[str] = ()) -> None:
         self._binaries = binaries

@@ -20,29 +20,17 @@ _LISTS = ("exclude", "schemas", "variables", "slices")
 
 @dataclass(frozen=True, slots=True)
 class CheckSettings:
-    """The content of a settings file; command-line options beat it.
+    """The content of a settings file; command-line options beat it."""
 
-    Attributes:
-        kubernetes: Version to check for; empty for the newest known.
-        target: Version that the cluster is upgraded to; empty for none.
-        rules: Severity by rule.
-        exclude: Patterns of files to leave out.
-        schemas: Further sources of schemas.
-        variables: Variables of schemas.
-        slices: Files of ResourceSlices.
-        strict: Whether warnings and skipped objects fail the check.
-        complete: Whether the input holds everything that its objects name.
-    """
-
-    kubernetes: str = ""
-    target: str = ""
-    rules: dict[str, str] = field(default_factory=dict)
-    exclude: tuple[str, ...] = ()
-    schemas: tuple[str, ...] = ()
-    variables: tuple[str, ...] = ()
-    slices: tuple[str, ...] = ()
-    strict: bool = False
-    complete: bool = False
+    kubernetes: str = ""  # Version to check for; empty for the newest known
+    target: str = ""  # Version that the cluster is upgraded to; empty for none
+    rules: dict[str, str] = field(default_factory=dict)  # Severity by rule
+    exclude: tuple[str, ...] = ()  # Patterns of files to leave out
+    schemas: tuple[str, ...] = ()  # Further sources of schemas
+    variables: tuple[str, ...] = ()  # Variables of schemas
+    slices: tuple[str, ...] = ()  # Files of ResourceSlices
+    strict: bool = False  # Whether warnings and skipped objects fail the check
+    complete: bool = False  # Whether the input holds everything that its objects name
 
 
 def find_settings(start: Path) -> Path | None:

@@ -31,19 +31,14 @@ class Nothing(Cell):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One answer.
+    """One answer."""
 
-    Attributes:
-        kind: Of the document.
-        document: Its fields beside `apiVersion` and `kind`; JSON types only, keys are stable.
-        blocks: Tables and paragraphs for people, in order; empty paragraphs are blank lines.
-        status: The command's exit status.
-    """
-
-    kind: str
+    kind: str  # Of the document
+    # Its fields beside `apiVersion` and `kind`; JSON types only, keys are stable
     document: Mapping[str, Any]
+    # Tables and paragraphs for people, in order; empty paragraphs are blank lines
     blocks: tuple[Table | str | Cell, ...] = ()
-    status: Exit = Exit.CLEAR
+    status: Exit = Exit.CLEAR  # The command's exit status
     notes: tuple[str, ...] = field(default=())
 
     def as_json(self) -> dict[str, Any]:

@@ -40,34 +40,22 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns with a header line.
+    """Columns with a header line."""
 
-    Attributes:
-        headers: In capitals.
-        rows: As many cells as headers; line breaks in cells stay.
-        spare: Headers of columns that repeat another one here, and go first on a narrow terminal.
-        stack_below: Width below which each row becomes a block, because its texts are long.
-    """
-
-    headers: tuple[str, ...]
-    rows: tuple[tuple[str | Cell, ...], ...]
+    headers: tuple[str, ...]  # In capitals
+    rows: tuple[tuple[str | Cell, ...], ...]  # As many cells as headers; line breaks in cells stay
+    # Headers of columns that repeat another one here, and go first on a narrow terminal
     spare: tuple[str, ...] = ()
-    stack_below: int = 0
+    stack_below: int = 0  # Width below which each row becomes a block, because its texts are long
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Where text goes.
+    """Where text goes."""
 
-    Attributes:
-        width: In columns.
-        colors: Whether styles are shown.
-        headers: Whether tables have their header line.
-    """
-
-    width: int = UNBOUNDED
-    colors: bool = False
-    headers: bool = True
+    width: int = UNBOUNDED  # In columns
+    colors: bool = False  # Whether styles are shown
+    headers: bool = True  # Whether tables have their header line
 
 
 def screen(stream: TextIO, *, headers: bool = True) -> Screen:

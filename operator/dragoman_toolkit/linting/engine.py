@@ -47,38 +47,25 @@ DriverConfigs = Callable[[Object], Iterable[Problem]]
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """What the user chose.
+    """What the user chose."""
 
-    Attributes:
-        severities: By rule; rules that are not named keep their own.
-        complete: Whether the input holds everything that its objects may name.
-        any_version: Whether the manifests may go to a server of another version.
-        target: The version that the cluster is upgraded to; None where none was named.
-    """
-
+    # By rule; rules that are not named keep their own
     severities: Mapping[str, str] = field(default_factory=dict)
-    complete: bool = False
-    any_version: bool = False
+    complete: bool = False  # Whether the input holds everything that its objects may name
+    any_version: bool = False  # Whether the manifests may go to a server of another version
+    # The version that the cluster is upgraded to; None where none was named
     target: Version | None = None
 
 
 @dataclass
 class CheckedText:
-    """One text and its documents.
+    """One text and its documents."""
 
-    Attributes:
-        name: Of the file, `-` for standard input.
-        text: Its content.
-        documents: What was read of it.
-        failure: Why it could not be read.
-        template: Whether it is a template of Helm that was not rendered.
-    """
-
-    name: str
-    text: str
-    documents: tuple[ManifestDocument, ...] = ()
-    failure: UnreadableFile | None = None
-    template: bool = False
+    name: str  # Of the file, `-` for standard input
+    text: str  # Its content
+    documents: tuple[ManifestDocument, ...] = ()  # What was read of it
+    failure: UnreadableFile | None = None  # Why it could not be read
+    template: bool = False  # Whether it is a template of Helm that was not rendered
 
 
 def read(name: str, text: str) -> CheckedText:
@@ -104,15 +91,10 @@ class Fixable:
 
 @dataclass(frozen=True)
 class Checked:
-    """The report together with what `fixes` can correct.
+    """The report together with what `fixes` can correct."""
 
-    Attributes:
-        report: For the user.
-        fixable: Findings with edits, by file.
-    """
-
-    report: CheckReport
-    fixable: Mapping[str, list[Fixable]]
+    report: CheckReport  # For the user
+    fixable: Mapping[str, list[Fixable]]  # Findings with edits, by file
 
 
 def check(  # noqa: PLR0913 — two have defaults

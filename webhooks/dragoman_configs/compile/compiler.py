@@ -52,42 +52,26 @@ OBJECT = -1
 
 @dataclass(frozen=True, slots=True)
 class CompiledConfig:
-    """One kind of parameters, compiled.
+    """One kind of parameters, compiled."""
 
-    Attributes:
-        spec: The source.
-        pruning: The schema, for pruning and defaulting.
-        validator: The schema, for values.
-        rules: The CEL rules, None without any.
-        digest: Hash of the source, variables included: equal digests, equal results.
-    """
-
-    spec: ConfigSpec
-    pruning: PruningSchema
-    validator: Validator
-    rules: Rules | None
-    digest: bytes
+    spec: ConfigSpec  # The source
+    pruning: PruningSchema  # The schema, for pruning and defaulting
+    validator: Validator  # The schema, for values
+    rules: Rules | None  # The CEL rules, None without any
+    digest: bytes  # Hash of the source, variables included: equal digests, equal results
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledSchema:
-    """One generation of one object, compiled.
+    """One generation of one object, compiled."""
 
-    Attributes:
-        generation: The generation that was compiled.
-        mode: Enforce, Warn, Audit or Off.
-        unknown_configs: The policy for kinds that the object does not list.
-        entries: How the driver treats entries.
-        configs: By (apiVersion, kind), empty strings where a kind has none.
-        memory: Bytes that it may take, as estimated.
-    """
-
-    generation: int
-    mode: str
-    unknown_configs: str
-    entries: EntryRules
+    generation: int  # The generation that was compiled
+    mode: str  # Enforce, Warn, Audit or Off
+    unknown_configs: str  # The policy for kinds that the object does not list
+    entries: EntryRules  # How the driver treats entries
+    # By (apiVersion, kind), empty strings where a kind has none
     configs: Mapping[tuple[str, str], CompiledConfig]
-    memory: int
+    memory: int  # Bytes that it may take, as estimated
 
     def in_mode(self, mode: str) -> Self:
         """Return the same schema in another mode."""
@@ -96,17 +80,12 @@ class CompiledSchema:
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """The outcome for one object.
+    """The outcome for one object."""
 
-    Attributes:
-        schema: None when there are errors.
-        errors_by_config: By config index; `OBJECT` holds those of the object itself.
-        warnings: Accepted parts without effect, such as unknown formats.
-    """
-
-    schema: CompiledSchema | None
+    schema: CompiledSchema | None  # None when there are errors
+    # By config index; `OBJECT` holds those of the object itself
     errors_by_config: Mapping[int, tuple[ConfigFieldError, ...]]
-    warnings: tuple[ConfigFieldError, ...]
+    warnings: tuple[ConfigFieldError, ...]  # Accepted parts without effect, such as unknown formats
 
     @property
     def errors(self) -> tuple[ConfigFieldError, ...]:

@@ -32,33 +32,22 @@ MAX_COMPILED_BYTES = 128 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A kind that an object lists without effect, because an older object describes it.
+    """A kind that an object lists without effect, because an older object describes it."""
 
-    Attributes:
-        title: The kind.
-        winner: Name of the older object.
-    """
-
-    title: str
-    winner: str
+    title: str  # The kind
+    winner: str  # Name of the older object
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSchema:
-    """One object with its active schema.
+    """One object with its active schema."""
 
-    Attributes:
-        parsed: The newest generation.
-        compilation: The outcome for that generation.
-        active: The schema that takes effect, in the newest mode: of the newest generation if it
-            compiled, else of the last one that did; None without any, and in mode Off.
-        refused_bytes: Memory of a generation that was refused because there was not enough left;
-            0 for all others.
-    """
-
-    parsed: DriverConfigSchema
-    compilation: Compilation
+    parsed: DriverConfigSchema  # The newest generation
+    compilation: Compilation  # The outcome for that generation
+    # The schema that takes effect, in the newest mode: of the newest generation if it compiled,
+    # else of the last one that did; None without any, and in mode Off
     active: CompiledSchema | None
+    # Memory of a generation that was refused because there was not enough left; 0 for all others
     refused_bytes: int = 0
 
     @property
@@ -79,14 +68,11 @@ class RegisteredSchema:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """All objects, by name, and by driver in the order of precedence.
+    """All objects, by name, and by driver in the order of precedence."""
 
-    Attributes:
-        objects: Every registered object by name.
-        drivers: The same by driver, without objects in mode Off.
-    """
-
+    # Every registered object by name
     objects: Mapping[str, RegisteredSchema] = field(default_factory=dict)
+    # The same by driver, without objects in mode Off
     drivers: Mapping[str, tuple[RegisteredSchema, ...]] = field(default_factory=dict)
 
     @classmethod

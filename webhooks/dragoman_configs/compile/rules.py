@@ -35,18 +35,12 @@ _VARIABLE = re.compile(r"\bvariables\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)")
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The compiled rules of one config.
+    """The compiled rules of one config."""
 
-    Attributes:
-        enforced: Rules of severity Error: the driver fails where they are broken.
-        advisory: Rules of severity Warning: the driver does something unexpected.
-        messages: The fixed messages of all rules, which hold no user values.
-        reads: The variables that rules read, by the fixed messages of the rules.
-    """
-
-    enforced: cel.RuleSet
-    advisory: cel.RuleSet
-    messages: frozenset[str]
+    enforced: cel.RuleSet  # Rules of severity Error: the driver fails where they are broken
+    advisory: cel.RuleSet  # Rules of severity Warning: the driver does something unexpected
+    messages: frozenset[str]  # The fixed messages of all rules, which hold no user values
+    # The variables that rules read, by the fixed messages of the rules
     reads: Mapping[str, tuple[str, ...]]
 
     def evaluate(

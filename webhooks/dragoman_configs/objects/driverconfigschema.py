@@ -37,56 +37,36 @@ VARIABLE_TYPES: Mapping[str, type[bool | int | str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A per-cluster switch that rules read as `variables.NAME`.
+    """A per-cluster switch that rules read as `variables.NAME`."""
 
-    Attributes:
-        name: A CEL identifier.
-        type: `bool`, int or string.
-        value: The value in this cluster, of that type.
-    """
-
-    name: str
-    type: str
-    value: bool | int | str
+    name: str  # A CEL identifier
+    type: str  # `bool`, int or string
+    value: bool | int | str  # The value in this cluster, of that type
 
 
 @dataclass(frozen=True, slots=True)
 class EntryRules:
-    """How a driver treats config entries; the defaults are the common behaviour.
+    """How a driver treats config entries; the defaults are the common behaviour."""
 
-    Attributes:
-        precedence: Which of several entries for one request counts.
-        requests_required: An entry without requests is ignored by the driver.
-        classes_ignored: An entry in a device class is.
-        main_covers_subrequests: An entry naming `main` reaches `main/sub`.
-    """
-
-    precedence: str = LAST_WINS
-    requests_required: bool = False
-    classes_ignored: bool = False
-    main_covers_subrequests: bool = True
+    precedence: str = LAST_WINS  # Which of several entries for one request counts
+    requests_required: bool = False  # An entry without requests is ignored by the driver
+    classes_ignored: bool = False  # An entry in a device class is
+    main_covers_subrequests: bool = True  # An entry naming `main` reaches `main/sub`
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigSpec:
-    """One kind of parameters, not compiled yet.
+    """One kind of parameters, not compiled yet."""
 
-    Attributes:
-        api_version: Empty when the kind has none.
-        kind: Empty when it has none.
-        sources: `Claim`, `Class` or both: where entries of this kind may stand.
-        schema: The structural schema, not checked yet.
-        unknown_fields: The policy of the driver's decoder for fields that the schema does not list.
-        rules: CEL rules about the whole parameters, as in `x-kubernetes-validations`.
-        refused_classes: Device classes for whose devices the driver refuses this kind.
-    """
-
-    api_version: str
-    kind: str
-    sources: frozenset[str]
-    schema: Any
+    api_version: str  # Empty when the kind has none
+    kind: str  # Empty when it has none
+    sources: frozenset[str]  # `Claim`, `Class` or both: where entries of this kind may stand
+    schema: Any  # The structural schema, not checked yet
+    # The policy of the driver's decoder for fields that the schema does not list
     unknown_fields: str
+    # CEL rules about the whole parameters, as in `x-kubernetes-validations`
     rules: tuple[Mapping[str, Any], ...]
+    # Device classes for whose devices the driver refuses this kind
     refused_classes: frozenset[str] = frozenset()
 
     @property
@@ -97,32 +77,17 @@ class ConfigSpec:
 
 @dataclass(frozen=True, slots=True)
 class DriverConfigSchema:
-    """One object, parsed.
+    """One object, parsed."""
 
-    Attributes:
-        name: The object's name.
-        uid: Empty for objects from files.
-        generation: `metadata.generation`, 0 for objects from files.
-        created: `metadata.creationTimestamp` (RFC 3339, which sorts as text), empty from files.
-        driver: The driver's name; empty when it is missing or malformed.
-        mode: Enforce, Warn, Audit or Off.
-        unknown_configs: The policy for kinds that are not listed.
-        variables: Typed values for rules.
-        entries: How the driver treats entries.
-        configs: The kinds, in the object's order.
-        checked_against: The annotation `CHECKED_AGAINST`; empty without it.
-        errors: Malformed fields; with any, the object does not compile.
-    """
-
-    name: str
-    uid: str
-    generation: int
-    created: str
-    driver: str
-    mode: str
-    unknown_configs: str
-    variables: tuple[Variable, ...]
-    entries: EntryRules
-    configs: tuple[ConfigSpec, ...]
-    checked_against: str
-    errors: tuple[ConfigFieldError, ...]
+    name: str  # The object's name
+    uid: str  # Empty for objects from files
+    generation: int  # `metadata.generation`, 0 for objects from files.
+    created: str  # `metadata.creationTimestamp` (RFC 3339, which sorts as text), empty from files.
+    driver: str  # The driver's name; empty when it is missing or malformed
+    mode: str  # Enforce, Warn, Audit or Off
+    unknown_configs: str  # The policy for kinds that are not listed
+    variables: tuple[Variable, ...]  # Typed values for rules
+    entries: EntryRules  # How the driver treats entries
+    configs: tuple[ConfigSpec, ...]  # The kinds, in the object's order
+    checked_against: str  # The annotation `CHECKED_AGAINST`; empty without it
+    errors: tuple[ConfigFieldError, ...]  # Malformed fields; with any, the object does not compile

@@ -34,21 +34,13 @@ KINDS = tuple(_PLACES)
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One opaque config entry.
+    """One opaque config entry."""
 
-    Attributes:
-        path: Such as `spec.devices.config[1]`.
-        driver: The driver's name.
-        parameters: The parameters as parsed; None when missing.
-        requests: Names of requests, or `main/sub`; empty means every request.
-        source: `Claim` (also in templates) or `Class`.
-    """
-
-    path: str
-    driver: str
-    parameters: Any
-    requests: tuple[str, ...]
-    source: str
+    path: str  # Such as `spec.devices.config[1]`.
+    driver: str  # The driver's name
+    parameters: Any  # The parameters as parsed; None when missing
+    requests: tuple[str, ...]  # Names of requests, or `main/sub`; empty means every request
+    source: str  # `Claim` (also in templates) or `Class`
 
     @property
     def identity(self) -> bytes:
@@ -58,18 +50,12 @@ class ConfigEntry:
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """An object's entries together with the requests that they can name.
+    """An object's entries together with the requests that they can name."""
 
-    Attributes:
-        entries: The opaque entries in order.
-        targets: Every request name, with `main/sub` for the alternatives of `main`.
-        alternatives: The requests that have alternatives.
-        classes: The device class of each target; of a DeviceClass, its own name as `WHOLE_CLASS`.
-    """
-
-    entries: tuple[ConfigEntry, ...]
-    targets: tuple[str, ...]
-    alternatives: frozenset[str]
+    entries: tuple[ConfigEntry, ...]  # The opaque entries in order
+    targets: tuple[str, ...]  # Every request name, with `main/sub` for the alternatives of `main`
+    alternatives: frozenset[str]  # The requests that have alternatives
+    # The device class of each target; of a DeviceClass, its own name as `WHOLE_CLASS`
     classes: Mapping[str, str]
 
 

@@ -27,21 +27,13 @@ EVENTS = 20
 
 @dataclass(frozen=True, slots=True)
 class ViolatingObject:
-    """A stored object with violations of one schema.
+    """A stored object with violations of one schema."""
 
-    Attributes:
-        kind: ResourceClaim, ResourceClaimTemplate or DeviceClass.
-        namespace: Empty for classes.
-        name: Its name.
-        uid: Its UID.
-        message: The field errors, without values.
-    """
-
-    kind: str
-    namespace: str
-    name: str
-    uid: str
-    message: str
+    kind: str  # ResourceClaim, ResourceClaimTemplate or DeviceClass
+    namespace: str  # Empty for classes
+    name: str  # Its name
+    uid: str  # Its UID
+    message: str  # The field errors, without values
 
     @property
     def digest(self) -> str:
@@ -56,22 +48,16 @@ class ViolatingObject:
 
 @dataclass(slots=True)
 class SchemaAudit:
-    """The audit of one schema.
+    """The audit of one schema."""
 
-    Attributes:
-        reported_before: Hashes of the objects that earlier passes reported.
-        checked: Objects with configs of the driver.
-        violations: Their field errors that the driver refuses, in any mode.
-        sample: Some of the violating objects.
-        unchanged: Hashes of `reported_before` that are still violating.
-        unreported: Objects without an Event yet, at most `EVENTS`.
-    """
-
+    # Hashes of the objects that earlier passes reported
     reported_before: frozenset[str] = frozenset()
-    checked: int = 0
-    violations: int = 0
-    sample: list[ViolatingObject] = field(default_factory=list)
+    checked: int = 0  # Objects with configs of the driver
+    violations: int = 0  # Their field errors that the driver refuses, in any mode
+    sample: list[ViolatingObject] = field(default_factory=list)  # Some of the violating objects
+    # Hashes of `reported_before` that are still violating
     unchanged: list[str] = field(default_factory=list)
+    # Objects without an Event yet, at most `EVENTS`
     unreported: list[ViolatingObject] = field(default_factory=list)
 
     def add(self, violating: ViolatingObject, violations: int) -> None:

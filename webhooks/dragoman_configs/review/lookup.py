@@ -19,17 +19,11 @@ Kind = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ConfigMatch:
-    """The object that decides about some parameters.
+    """The object that decides about some parameters."""
 
-    Attributes:
-        registered: The object.
-        kind: `apiVersion` and kind of the config that matches.
-        config: The config; None when the object has no active schema.
-    """
-
-    registered: RegisteredSchema
-    kind: Kind
-    config: CompiledConfig | None
+    registered: RegisteredSchema  # The object
+    kind: Kind  # `apiVersion` and kind of the config that matches
+    config: CompiledConfig | None  # The config; None when the object has no active schema
 
 
 def find_config(candidates: Sequence[RegisteredSchema], value: Any) -> ConfigMatch | None:

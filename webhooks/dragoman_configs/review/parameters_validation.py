@@ -28,19 +28,12 @@ _BLOCKS_RULES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
-    """The errors of one entry's parameters; paths are relative to the parameters.
+    """The errors of one entry's parameters; paths are relative to the parameters."""
 
-    Attributes:
-        errors: Fields that the driver refuses.
-        warnings: Fields that it ignores.
-        steps: The cost, to be spent again wherever the result comes from a cache.
-        complete: False when the step budget ended the validation; such a result must not be
-            cached.
-    """
-
-    errors: tuple[ConfigFieldError, ...]
-    warnings: tuple[ConfigFieldError, ...] = ()
-    steps: int = 0
+    errors: tuple[ConfigFieldError, ...]  # Fields that the driver refuses
+    warnings: tuple[ConfigFieldError, ...] = ()  # Fields that it ignores
+    steps: int = 0  # The cost, to be spent again wherever the result comes from a cache
+    # False when the step budget ended the validation; such a result must not be cached
     complete: bool = True
 
 

@@ -26,17 +26,11 @@ MAX_WARNINGS = 50
 
 @dataclass(frozen=True, slots=True)
 class EntryError:
-    """A field error that concerns one or several entries.
+    """A field error that concerns one or several entries."""
 
-    Attributes:
-        error: The field error, with its path from the object's root.
-        entries: The entries concerned.
-        harmless: The driver ignores something and does not fail.
-    """
-
-    error: ConfigFieldError
-    entries: tuple[ConfigEntry, ...]
-    harmless: bool
+    error: ConfigFieldError  # The field error, with its path from the object's root
+    entries: tuple[ConfigEntry, ...]  # The entries concerned
+    harmless: bool  # The driver ignores something and does not fail
 
 
 def check_precedence(

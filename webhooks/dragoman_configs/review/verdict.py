@@ -29,23 +29,14 @@ MAX_ANNOTATION = 2048
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A field error of an object, raised by one schema.
+    """A field error of an object, raised by one schema."""
 
-    Attributes:
-        error: The field error, with its path from the object's root.
-        schema: Name of the DriverConfigSchema that raised it; empty for unknown drivers.
-        generation: The schema's active generation.
-        driver: The driver of the config entry.
-        mode: Enforce, Warn or Audit, from the schema.
-        harmless: The driver ignores the field and does not fail.
-    """
-
-    error: ConfigFieldError
-    schema: str
-    generation: int
-    driver: str
-    mode: str
-    harmless: bool = False
+    error: ConfigFieldError  # The field error, with its path from the object's root
+    schema: str  # Name of the DriverConfigSchema that raised it; empty for unknown drivers
+    generation: int  # The schema's active generation
+    driver: str  # The driver of the config entry
+    mode: str  # Enforce, Warn or Audit, from the schema
+    harmless: bool = False  # The driver ignores the field and does not fail
 
     @property
     def denies(self) -> bool:
@@ -55,34 +46,22 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One entry of `details.causes` of a metav1 Status.
+    """One entry of `details.causes` of a metav1 Status."""
 
-    Attributes:
-        reason: A metav1 cause type.
-        message: The error without its path.
-        field: The path.
-    """
-
-    reason: str
-    message: str
-    field: str
+    reason: str  # A metav1 cause type
+    message: str  # The error without its path
+    field: str  # The path
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome of validating one object.
+    """The outcome of validating one object."""
 
-    Attributes:
-        violations: Every violation, in the object's order.
-        schemas: The schemas that took part, each once, as `NAME@GENERATION (MODE)`.
-        unknown_drivers: Drivers of entries that no schema describes.
-        exhausted: The step budget ended a validation before it was complete.
-    """
-
-    violations: tuple[Violation, ...] = ()
+    violations: tuple[Violation, ...] = ()  # Every violation, in the object's order
+    # The schemas that took part, each once, as `NAME@GENERATION (MODE)`
     schemas: tuple[str, ...] = ()
-    unknown_drivers: tuple[str, ...] = ()
-    exhausted: bool = False
+    unknown_drivers: tuple[str, ...] = ()  # Drivers of entries that no schema describes
+    exhausted: bool = False  # The step budget ended a validation before it was complete
 
     @property
     def allowed(self) -> bool:

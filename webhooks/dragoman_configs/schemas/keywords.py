@@ -117,17 +117,11 @@ def _format(check: tuple[str, Callable[[Any], bool]], instance: Any) -> Errors:
 
 @dataclass(frozen=True, slots=True)
 class Enum:
-    """The values of an enum.
+    """The values of an enum."""
 
-    Attributes:
-        values: In the schema's order.
-        identities: The same for look-ups.
-        words: The error's detail for other values.
-    """
-
-    values: list[Any]
-    identities: frozenset[Any]
-    words: str
+    values: list[Any]  # In the schema's order
+    identities: frozenset[Any]  # The same for look-ups
+    words: str  # The error's detail for other values
 
 
 def _enum(allowed: Enum, instance: Any) -> Errors:

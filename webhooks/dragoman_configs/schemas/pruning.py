@@ -44,25 +44,16 @@ class TooDeepError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PruningSchema:
-    """The part of a structural schema that pruning and defaulting need.
+    """The part of a structural schema that pruning and defaulting need."""
 
-    Attributes:
-        properties: Schemas of the named fields.
-        additional: Schema of all other fields (additionalProperties), None without.
-        items: Schema of array items, None without.
-        preserves_unknown: Unknown fields are kept, without any check.
-        nullable: `null` is a value here.
-        default: The default, or the marker of none.
-        defaults: Names and defaults of the properties that have one.
-    """
-
-    properties: Mapping[str, PruningSchema]
+    properties: Mapping[str, PruningSchema]  # Schemas of the named fields
+    # Schema of all other fields (additionalProperties), None without
     additional: PruningSchema | None = None
-    items: PruningSchema | None = None
-    preserves_unknown: bool = False
-    nullable: bool = False
-    default: Any = _ABSENT
-    defaults: tuple[tuple[str, Any], ...] = ()
+    items: PruningSchema | None = None  # Schema of array items, None without
+    preserves_unknown: bool = False  # Unknown fields are kept, without any check
+    nullable: bool = False  # `null` is a value here
+    default: Any = _ABSENT  # The default, or the marker of none
+    defaults: tuple[tuple[str, Any], ...] = ()  # Names and defaults of the properties that have one
 
 
 _ANYTHING = PruningSchema({}, preserves_unknown=True, nullable=True)
@@ -96,20 +87,14 @@ def pruning_schema(schema: Mapping[str, Any]) -> PruningSchema:
 
 @dataclass(slots=True)
 class Pruner:
-    """One walk over one entry's parameters.
+    """One walk over one entry's parameters."""
 
-    Attributes:
-        budget: Pays for every visited value.
-        depth: Allowed levels.
-        unknown: Paths of unknown fields, each with the schema of the object around it.
-        duplicates: Errors of repeated keys.
-        unreadable: Errors of values that no decoder can hold.
-    """
-
-    budget: StepBudget
-    depth: int = MAX_DEPTH
+    budget: StepBudget  # Pays for every visited value
+    depth: int = MAX_DEPTH  # Allowed levels
+    # Paths of unknown fields, each with the schema of the object around it
     unknown: list[tuple[tuple[str | int, ...], PruningSchema]] = field(default_factory=list)
-    duplicates: list[ConfigFieldError] = field(default_factory=list)
+    duplicates: list[ConfigFieldError] = field(default_factory=list)  # Errors of repeated keys
+    # Errors of values that no decoder can hold
     unreadable: list[ConfigFieldError] = field(default_factory=list)
 
     def prune(self, schema: PruningSchema, value: Any, path: tuple[str | int, ...] = ()) -> Any:

@@ -40,15 +40,12 @@ MAX_ERRORS = 50
 
 @dataclass(frozen=True, slots=True)
 class StructuralResult:
-    """The outcome of the check; a schema without errors can be compiled.
+    """The outcome of the check; a schema without errors can be compiled."""
 
-    Attributes:
-        errors: Reasons for which the API server refuses such a schema; paths are relative to the
-            schema's root.
-        warnings: Keywords that the API server ignores silently, such as unknown formats.
-    """
-
+    # Reasons for which the API server refuses such a schema; paths are relative to the schema's
+    # root
     errors: tuple[ConfigFieldError, ...]
+    # Keywords that the API server ignores silently, such as unknown formats
     warnings: tuple[ConfigFieldError, ...]
 
 

@@ -15,21 +15,14 @@ UNSET = object()
 
 @dataclass(slots=True)
 class KeywordError:
-    """What one keyword finds wrong with a value.
+    """What one keyword finds wrong with a value."""
 
-    Attributes:
-        message: The detail, without the path.
-        path: Steps from the value to the place of the error, as far as it is known.
-        instance: The value at that place.
-        keyword: Name of the keyword.
-        expected: The prepared value of the keyword.
-    """
-
-    message: str
+    message: str  # The detail, without the path
+    # Steps from the value to the place of the error, as far as it is known
     path: deque[str | int] = field(default_factory=deque)
-    instance: Any = UNSET
-    keyword: str = ""
-    expected: Any = None
+    instance: Any = UNSET  # The value at that place
+    keyword: str = ""  # Name of the keyword
+    expected: Any = None  # The prepared value of the keyword
 
     def at(self, step: str | int) -> Self:
         """Return the error, which then names its place from one level further up."""

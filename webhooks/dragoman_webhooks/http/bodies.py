@@ -13,16 +13,11 @@ class BodyBudget:
 
     Bodies up to `guaranteed` bytes are always accepted, because the number of connections is
     bounded. If a larger body exceeds the budget, the largest incomplete body gives way to it.
-
-    Attributes:
-        limit: Bytes of all bodies.
-        guaranteed: Bytes of a body that is accepted even if the budget is used up.
-        used: Bytes of all bodies now.
     """
 
-    limit: int
-    guaranteed: int
-    used: int = 0
+    limit: int  # Bytes of all bodies
+    guaranteed: int  # Bytes of a body that is accepted even if the budget is used up
+    used: int = 0  # Bytes of all bodies now
     _incomplete: set[Body] = field(default_factory=set)
 
     def open(self, evict: Callable[[], None]) -> Body:

@@ -11,19 +11,12 @@ from dragoman_webhooks.http.messages import Service
 
 @dataclass(eq=False)
 class Connections:
-    """Makes connections and keeps the set of open ones.
+    """Makes connections and keeps the set of open ones."""
 
-    Attributes:
-        service: Answers the requests.
-        bodies: Accounts for the bytes of bodies.
-        limit: Connections at the same time; one more closes another.
-        read_timeout: Seconds for a client to send one request.
-    """
-
-    service: Service
-    bodies: BodyBudget
-    limit: int
-    read_timeout: float
+    service: Service  # Answers the requests
+    bodies: BodyBudget  # Accounts for the bytes of bodies
+    limit: int  # Connections at the same time; one more closes another
+    read_timeout: float  # Seconds for a client to send one request
     _open: set[Connection] = field(default_factory=set)
     _peers: Counter[str] = field(default_factory=Counter)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)

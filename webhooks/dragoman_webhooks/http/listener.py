@@ -35,17 +35,12 @@ RETRY = 0.1
 
 @dataclass
 class Listener:
-    """Listens, and hands a connection over once its handshake is complete.
+    """Listens, and hands a connection over once its handshake is complete."""
 
-    Attributes:
-        make: Returns the protocol of a new connection.
-        tls: The server's side of TLS; None for plain HTTP.
-        timeout: Seconds for a client to send its first bytes, to complete the handshake, and to end
-            its side of TLS.
-    """
-
-    make: Callable[[], asyncio.Protocol]
-    tls: ssl.SSLContext | None
+    make: Callable[[], asyncio.Protocol]  # Returns the protocol of a new connection
+    tls: ssl.SSLContext | None  # The server's side of TLS; None for plain HTTP
+    # Seconds for a client to send its first bytes, to complete the handshake, and to end its side
+    # of TLS
     timeout: float
     _accepting: dict[asyncio.Task[None], socket.socket] = field(default_factory=dict)
     _silent: OrderedDict[socket.socket, asyncio.TimerHandle] = field(default_factory=OrderedDict)

@@ -11,38 +11,23 @@ _REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 @dataclass(slots=True)
 class Request:
-    """An HTTP request; the parser fills the fields while the request arrives.
+    """An HTTP request; the parser fills the fields while the request arrives."""
 
-    Attributes:
-        method: Such as `POST`.
-        path: Of the URL, without the query.
-        content_type: The media type in lower case, without parameters; empty if absent.
-        body: The whole body, once the request is complete.
-        peer: Address of the client.
-    """
-
-    method: str = ""
-    path: str = ""
-    content_type: str = ""
-    body: bytes = b""
-    peer: str = ""
+    method: str = ""  # Such as `POST`
+    path: str = ""  # Of the URL, without the query
+    content_type: str = ""  # The media type in lower case, without parameters; empty if absent
+    body: bytes = b""  # The whole body, once the request is complete
+    peer: str = ""  # Address of the client
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An HTTP response.
+    """An HTTP response."""
 
-    Attributes:
-        status: HTTP status.
-        body: The bytes of the body.
-        content_type: The media type of the body.
-        retry: Send `Retry-After: 1`; the API server then retries until its own timeout.
-    """
-
-    status: int
-    body: bytes
-    content_type: str = "text/plain; charset=utf-8"
-    retry: bool = False
+    status: int  # HTTP status
+    body: bytes  # The bytes of the body
+    content_type: str = "text/plain; charset=utf-8"  # The media type of the body
+    retry: bool = False  # Send `Retry-After: 1`; the API server then retries until its own timeout
 
     @classmethod
     def plain(cls, status: int, text: str) -> Self:

@@ -24,25 +24,16 @@ BODY_LIMIT = 8 * 1024 * 1024
 
 @dataclass(slots=True)
 class Incoming:
-    """A request, from its first byte to its response.
+    """A request, from its first byte to its response."""
 
-    Attributes:
-        request: The request.
-        body: Holds the bytes of the body; empty for a refused request.
-        refusal: The response instead of the service's; None for an accepted request.
-        last: The client wants the connection closed after the response.
-        size: Bytes of the body so far, whether they are kept or not.
-        overhead: Bytes beside the body.
-        expects_continue: The client waits for `100 Continue` before it sends the body.
-    """
-
-    body: Body
-    request: Request = field(default_factory=Request)
+    body: Body  # Holds the bytes of the body; empty for a refused request
+    request: Request = field(default_factory=Request)  # The request
+    # The response instead of the service's; None for an accepted request
     refusal: Response | None = None
-    last: bool = False
-    size: int = 0
-    overhead: int = 0
-    expects_continue: bool = False
+    last: bool = False  # The client wants the connection closed after the response
+    size: int = 0  # Bytes of the body so far, whether they are kept or not
+    overhead: int = 0  # Bytes beside the body
+    expects_continue: bool = False  # The client waits for `100 Continue` before it sends the body
 
 
 class RequestParser:

@@ -30,23 +30,14 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate.
+    """A certificate."""
 
-    Attributes:
-        pem: As it is stored.
-        begins: When it becomes valid.
-        ends: When it ends.
-        key_id: Identifies its key.
-        issuer_id: Identifies the key that signed it.
-        hosts: Names and addresses that it is for; none for a CA.
-    """
-
-    pem: bytes
-    begins: datetime
-    ends: datetime
-    key_id: bytes = b""
-    issuer_id: bytes = b""
-    hosts: frozenset[str] = frozenset()
+    pem: bytes  # As it is stored
+    begins: datetime  # When it becomes valid
+    ends: datetime  # When it ends
+    key_id: bytes = b""  # Identifies its key
+    issuer_id: bytes = b""  # Identifies the key that signed it
+    hosts: frozenset[str] = frozenset()  # Names and addresses that it is for; none for a CA
 
     def due(self, now: datetime) -> bool:
         """Whether two thirds of its lifetime are over."""
@@ -63,18 +54,12 @@ class KeyPair:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The content of the Secret; None for what is missing or unusable.
+    """The content of the Secret; None for what is missing or unusable."""
 
-    Attributes:
-        ca: Issues leaves.
-        serving: Is served.
-        next_ca: Replaces the CA.
-        old_ca: Was replaced; replicas may still serve certificates that it signed.
-    """
-
-    ca: KeyPair | None = None
-    serving: KeyPair | None = None
-    next_ca: KeyPair | None = None
+    ca: KeyPair | None = None  # Issues leaves
+    serving: KeyPair | None = None  # Is served
+    next_ca: KeyPair | None = None  # Replaces the CA
+    # Was replaced; replicas may still serve certificates that it signed
     old_ca: Certificate | None = None
 
     def trusted(self) -> frozenset[bytes]:
@@ -85,19 +70,13 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """Lifetimes and waiting times.
+    """Lifetimes and waiting times."""
 
-    Attributes:
-        serving: Of a serving certificate.
-        ca: Of a CA.
-        settle: How long a new `caBundle` must be unchanged before a certificate relies on it.
-        overlap: How long an old CA stays trusted after its last certificate was replaced.
-    """
-
-    serving: timedelta
-    ca: timedelta
+    serving: timedelta  # Of a serving certificate
+    ca: timedelta  # Of a CA
+    # How long a new `caBundle` must be unchanged before a certificate relies on it
     settle: timedelta
-    overlap: timedelta
+    overlap: timedelta  # How long an old CA stays trusted after its last certificate was replaced
 
     @classmethod
     def of(cls, lifetime: timedelta) -> "Lifetimes":
@@ -112,21 +91,14 @@ class Lifetimes:
 
 @dataclass(frozen=True, slots=True)
 class RotationFacts:
-    """The facts of one plan.
+    """The facts of one plan."""
 
-    Attributes:
-        keys: The content of the Secret.
-        published: The CAs in `caBundle`; None without a webhook configuration.
-        hosts: Names and addresses that the serving certificate must be for.
-        now: The time.
-        unchanged: How long `keys` and `published` are unchanged.
-    """
-
-    keys: Keys
+    keys: Keys  # The content of the Secret
+    # The CAs in `caBundle`; None without a webhook configuration
     published: frozenset[bytes] | None
-    hosts: frozenset[str]
-    now: datetime
-    unchanged: timedelta
+    hosts: frozenset[str]  # Names and addresses that the serving certificate must be for
+    now: datetime  # The time
+    unchanged: timedelta  # How long `keys` and `published` are unchanged
 
 
 def plan(facts: RotationFacts, lifetimes: Lifetimes) -> Action | None:

@@ -29,19 +29,12 @@ _LARGE = 64
 
 
 class Shared(NamedTuple):
-    """The pools of all nodes that the same slices select by labels or for single devices.
+    """The pools of all nodes that the same slices select by labels or for single devices."""
 
-    Attributes:
-        stamp: Changes whenever one of them does.
-        slices: Those slices by pool.
-        pools: In the order of allocation.
-        ids: Of the pools.
-    """
-
-    stamp: int
-    slices: dict[PoolID, list[Slice]]
-    pools: list[Pool]
-    ids: frozenset[PoolID]
+    stamp: int  # Changes whenever one of them does
+    slices: dict[PoolID, list[Slice]]  # Those slices by pool
+    pools: list[Pool]  # In the order of allocation
+    ids: frozenset[PoolID]  # Of the pools
 
 
 def _sort_key(pool: Pool) -> tuple[bool, PoolID]:

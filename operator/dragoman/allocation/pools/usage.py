@@ -16,17 +16,11 @@ Nanos = dict[str, int]
 
 
 class Holder(NamedTuple):
-    """A claim that holds a device.
+    """A claim that holds a device."""
 
-    Attributes:
-        claim: `namespace/name`.
-        share_id: Set for a share.
-        consumed: Capacity of the share by name, None when unset.
-    """
-
-    claim: str
-    share_id: str | None = None
-    consumed: Mapping[str, Amount] | None = None
+    claim: str  # `namespace/name`
+    share_id: str | None = None  # Set for a share
+    consumed: Mapping[str, Amount] | None = None  # Capacity of the share by name, None when unset
 
 
 class Usage:

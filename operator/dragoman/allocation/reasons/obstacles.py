@@ -20,17 +20,11 @@ _ANY_DEVICE = DeviceID("", "", "")
 
 
 class DeviceObstacle(NamedTuple):
-    """What keeps one device from one request.
+    """What keeps one device from one request."""
 
-    Attributes:
-        code: What it is.
-        details: See `Code`.
-        left_out: Whether a request for all devices does not mean the device at all.
-    """
-
-    code: Code
-    details: Details = NOTHING
-    left_out: bool = False
+    code: Code  # What it is
+    details: Details = NOTHING  # See `Code`
+    left_out: bool = False  # Whether a request for all devices does not mean the device at all
 
     @property
     def ends_attempt(self) -> bool:
@@ -42,22 +36,14 @@ _ENDING = frozenset({Code.CEL_ERROR, Code.CAPACITY_ERROR, Code.NODE_SELECTOR_INV
 
 
 class Judged(NamedTuple):
-    """What a request finds out about every device of one content, in the order of the search.
+    """What a request finds out about every device of one content, in the order of the search."""
 
-    Attributes:
-        selecting: Of the selectors.
-        capacity: Of the capacity that the device has without shares.
-        gate: Of a feature that is off.
-        taint: Of the taints.
-        constraint: Of an attribute that a constraint needs.
-        plan: What the request takes of the device, None where nothing can be taken.
-    """
-
-    selecting: DeviceObstacle | None
-    capacity: DeviceObstacle | None = None
-    gate: DeviceObstacle | None = None
-    taint: DeviceObstacle | None = None
-    constraint: DeviceObstacle | None = None
+    selecting: DeviceObstacle | None  # Of the selectors
+    capacity: DeviceObstacle | None = None  # Of the capacity that the device has without shares
+    gate: DeviceObstacle | None = None  # Of a feature that is off
+    taint: DeviceObstacle | None = None  # Of the taints
+    constraint: DeviceObstacle | None = None  # Of an attribute that a constraint needs
+    # What the request takes of the device, None where nothing can be taken
     plan: Plan | None = None
 
     @property

@@ -35,14 +35,10 @@ def hinted(message: str) -> str:
 
 
 class Failure(NamedTuple):
-    """A selector without a result.
+    """A selector without a result."""
 
-    Attributes:
-        message: What went wrong.
-        compiling: Whether the expression does not compile; otherwise it failed on the device.
-    """
-
-    message: str
+    message: str  # What went wrong
+    # Whether the expression does not compile; otherwise it failed on the device
     compiling: bool = False
 
 

@@ -28,19 +28,12 @@ class Devices(Protocol):
 
 
 class Grant(NamedTuple):
-    """What results repeat of a request.
+    """What results repeat of a request."""
 
-    Attributes:
-        name: `request` or `request/subrequest`.
-        admin: Whether the request has admin access.
-        tolerations: In the API's form.
-        profile: Which scheduler decides.
-    """
-
-    name: str
-    admin: bool
-    tolerations: tuple[Mapping[str, Any], ...]
-    profile: Profile
+    name: str  # `request` or `request/subrequest`
+    admin: bool  # Whether the request has admin access
+    tolerations: tuple[Mapping[str, Any], ...]  # In the API's form
+    profile: Profile  # Which scheduler decides
 
 
 class PreparedRequest:

@@ -16,23 +16,14 @@ from dragoman.allocation.search.view import NodeView
 
 
 class Taken(NamedTuple):
-    """One picked device.
+    """One picked device."""
 
-    Attributes:
-        position: Of the device among all devices of the node.
-        request: What it was picked for.
-        claim: Index of the claim.
-        plan: What the request takes of the device.
-        charged: Whether its counters were charged.
-        groups: Compatibility groups before the pick, by counter set.
-    """
-
-    position: int
-    request: PreparedRequest
-    claim: int
-    plan: Plan
-    charged: bool = False
-    groups: Before = ()
+    position: int  # Of the device among all devices of the node
+    request: PreparedRequest  # What it was picked for
+    claim: int  # Index of the claim
+    plan: Plan  # What the request takes of the device
+    charged: bool = False  # Whether its counters were charged
+    groups: Before = ()  # Compatibility groups before the pick, by counter set
 
 
 class Attempt:

@@ -49,23 +49,14 @@ YES, NO, TOO_MANY = SearchAnswer.YES, SearchAnswer.NO, SearchAnswer.TOO_MANY
 
 
 class Call(NamedTuple):
-    """Arguments of the recursive function.
+    """Arguments of the recursive function."""
 
-    Attributes:
-        claim: Index of the claim.
-        request: Index of the request in the claim.
-        alternative: Index of the subrequest, 0 without.
-        picked: Devices that the request has already.
-        chosen: Whether the subrequest is settled for this call.
-        start: Position of the first device to try.
-    """
-
-    claim: int
-    request: int = 0
-    alternative: int = 0
-    picked: int = 0
-    chosen: bool = False
-    start: int = 0
+    claim: int  # Index of the claim
+    request: int = 0  # Index of the request in the claim
+    alternative: int = 0  # Index of the subrequest, 0 without
+    picked: int = 0  # Devices that the request has already
+    chosen: bool = False  # Whether the subrequest is settled for this call
+    start: int = 0  # Position of the first device to try
 
 
 class Frame(ABC):

@@ -20,19 +20,12 @@ from dragoman.model.requests import ClaimSpec
 
 
 class Picked(NamedTuple):
-    """One picked device: what it serves, the index of its pool, its index there, what it gives.
+    """One picked device: what it serves, the index of its pool, its index there, what it gives."""
 
-    Attributes:
-        grant: What the request gives the result.
-        pool: Index of the pool on the node.
-        at: Index of the device in the pool.
-        consumed: Capacity consumed, None for a device that is not shared.
-    """
-
-    grant: Grant
-    pool: int
-    at: int
-    consumed: Amounts | None
+    grant: Grant  # What the request gives the result
+    pool: int  # Index of the pool on the node
+    at: int  # Index of the device in the pool
+    consumed: Amounts | None  # Capacity consumed, None for a device that is not shared
 
 
 class Solution:

@@ -51,17 +51,11 @@ class ActionOutcome(Enum):
 
 @dataclass
 class ClaimApplier:
-    """The one place that writes.
+    """The one place that writes."""
 
-    Attributes:
-        cluster: Where to; responses are stored there.
-        handlers: Know which key caused a write.
-        may_write: Whether this process leads; checked before every write.
-    """
-
-    cluster: ClusterStores
-    handlers: EventHandlers
-    may_write: Callable[[], bool]
+    cluster: ClusterStores  # Where to; responses are stored there
+    handlers: EventHandlers  # Know which key caused a write
+    may_write: Callable[[], bool]  # Whether this process leads; checked before every write
     _admin_access_kept: float = float("-inf")
     _admin_access_dropped: tuple[float, int] = (float("-inf"), 0)
 

@@ -34,18 +34,12 @@ def lane(key: ObjectKey) -> str:
 
 @dataclass
 class EventHandlers:
-    """Observers of pods, claims, templates and PodGroups, also of responses to own writes.
+    """Observers of pods, claims, templates and PodGroups, also of responses to own writes."""
 
-    Attributes:
-        state: The stores.
-        queue: Receives the keys that a change concerns.
-        other: Observes what another claim controller does.
-        pods_with_claims: How many pods that use claims each namespace has, where there are any.
-    """
-
-    state: ClusterState
-    queue: WorkQueue[ObjectKey]
-    other: OtherController
+    state: ClusterState  # The stores
+    queue: WorkQueue[ObjectKey]  # Receives the keys that a change concerns
+    other: OtherController  # Observes what another claim controller does
+    # How many pods that use claims each namespace has, where there are any
     pods_with_claims: Counter[str] = field(default_factory=Counter)
     _by: ObjectKey | None = None
     """The key whose worker wrote what is being stored, and plans again anyway."""

@@ -28,19 +28,12 @@ EVENT_REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class ClaimEvents:
-    """Reports pending needs, refusals and another controller's faults.
+    """Reports pending needs, refusals and another controller's faults."""
 
-    Attributes:
-        state: The stores.
-        served: Which API versions the server has.
-        recorder: Where Events go.
-        may_write: Whether this process leads.
-    """
-
-    state: ClusterState
-    served: Served
-    recorder: EventRecorder
-    may_write: Callable[[], bool]
+    state: ClusterState  # The stores
+    served: Served  # Which API versions the server has
+    recorder: EventRecorder  # Where Events go
+    may_write: Callable[[], bool]  # Whether this process leads
 
     def pending(self, key: ObjectKey, pending: Sequence[Pending]) -> None:
         """Report what a user must provide before a key can be settled."""

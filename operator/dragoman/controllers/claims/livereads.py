@@ -22,14 +22,11 @@ READS_OF_A_KEY = 16
 
 @dataclass(slots=True)
 class LiveReads:
-    """Results of live reads while one key is reconciled.
+    """Results of live reads while one key is reconciled."""
 
-    Attributes:
-        live: The object, or None where it does not exist, by what was read.
-        failures: The errors of reads that failed.
-    """
-
+    # The object, or None where it does not exist, by what was read
     live: dict[LiveRead, Found] = field(default_factory=dict)
+    # The errors of reads that failed
     failures: dict[LiveRead, ApiError] = field(default_factory=dict)
 
     def clear(self) -> None:

@@ -33,17 +33,11 @@ ActivitySeen = Callable[[Activity], None]
 
 @dataclass
 class OtherController:
-    """Observes another claim controller: each change of a pod or claim.
+    """Observes another claim controller: each change of a pod or claim."""
 
-    Attributes:
-        state: What is stored.
-        other_seen: Called with each activity of another controller.
-        report: Called for each fault of it.
-    """
-
-    state: ClusterState
-    other_seen: ActivitySeen
-    report: Report
+    state: ClusterState  # What is stored
+    other_seen: ActivitySeen  # Called with each activity of another controller
+    report: Report  # Called for each fault of it
     _observing: bool = False
     _latest: Recent[str, str] = field(default_factory=lambda: Recent(REMEMBERED))
     _lost: Recent[str, float] = field(default_factory=lambda: Recent(REMEMBERED))

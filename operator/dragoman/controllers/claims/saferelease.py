@@ -37,17 +37,12 @@ log = logger("dragoman.claims")
 
 
 class SafeReleaseOptions(NamedTuple):
-    """How claims are released safely.
+    """How claims are released safely."""
 
-    Attributes:
-        holds: Whether claims stay reserved; otherwise a departure is only reported.
-        unseen_grace: Seconds that are taken as the grace period of a pod that left unseen.
-        margin: Seconds that a kubelet has after the grace period.
-    """
-
-    holds: bool
+    holds: bool  # Whether claims stay reserved; otherwise a departure is only reported
+    # Seconds that are taken as the grace period of a pod that left unseen
     unseen_grace: float = 600.0
-    margin: float = MARGIN
+    margin: float = MARGIN  # Seconds that a kubelet has after the grace period
 
 
 _STARTED = time.time() - time.monotonic()

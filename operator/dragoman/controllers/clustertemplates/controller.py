@@ -39,17 +39,11 @@ log = logger("dragoman.clustertemplates")
 
 
 class TemplateKey(NamedTuple):
-    """What a worker reconciles: one copy, or all copies or the status of an object.
+    """What a worker reconciles: one copy, or all copies or the status of an object."""
 
-    Attributes:
-        task: `all` enqueues the copies that need a write.
-        name: Of the ClusterResourceClaimTemplate.
-        namespace: Of the copy.
-    """
-
-    task: Literal["copy", "all", "status"]
-    name: str
-    namespace: str = ""
+    task: Literal["copy", "all", "status"]  # `all` enqueues the copies that need a write
+    name: str  # Of the ClusterResourceClaimTemplate
+    namespace: str = ""  # Of the copy
 
 
 class ClusterTemplateController:

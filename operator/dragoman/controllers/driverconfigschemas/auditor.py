@@ -52,21 +52,13 @@ log = logger("dragoman.audit")
 
 @dataclass
 class Auditor:
-    """Reviews everything that is stored.
+    """Reviews everything that is stored."""
 
-    Attributes:
-        client: Where it is stored.
-        schemas: The schemas.
-        stored: The resources of claims, templates and classes by kind.
-        leading: Whether this process may write now.
-        recorder: Posts the Events.
-    """
-
-    client: Client
-    schemas: Schemas
-    stored: Mapping[str, Resource]
-    leading: Callable[[], bool]
-    recorder: EventRecorder
+    client: Client  # Where it is stored
+    schemas: Schemas  # The schemas
+    stored: Mapping[str, Resource]  # The resources of claims, templates and classes by kind
+    leading: Callable[[], bool]  # Whether this process may write now
+    recorder: EventRecorder  # Posts the Events
     _known: tuple[Any, ...] = ()
     _changed: float = float("-inf")
     _audited: tuple[Any, ...] | None = None

@@ -24,27 +24,18 @@ class SelectionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class UnknownSetting:
-    """A setting that is left out, because the catalog does not have it.
+    """A setting that is left out, because the catalog does not have it."""
 
-    Attributes:
-        driver: The driver that the setting names, whether the catalog has it or not.
-        message: The setting and the allowed ones.
-    """
-
-    driver: str
-    message: str
+    driver: str  # The driver that the setting names, whether the catalog has it or not
+    message: str  # The setting and the allowed ones
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogSelection:
-    """The objects to apply.
+    """The objects to apply."""
 
-    Attributes:
-        documents: The objects, with their modes and variables.
-        faults: The settings that are left out; the others take effect.
-    """
-
-    documents: tuple[dict[str, Any], ...] = ()
+    documents: tuple[dict[str, Any], ...] = ()  # The objects, with their modes and variables
+    # The settings that are left out; the others take effect
     faults: tuple[UnknownSetting, ...] = ()
 
 

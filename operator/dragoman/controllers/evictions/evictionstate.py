@@ -22,15 +22,10 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PlannedEviction:
-    """A pod that leaves its devices.
+    """A pod that leaves its devices."""
 
-    Attributes:
-        place: Namespace and name.
-        due: When, and why.
-    """
-
-    place: Place
-    due: Due
+    place: Place  # Namespace and name
+    due: Due  # When, and why
 
 
 class EvictionState:

@@ -55,21 +55,13 @@ class PodKey(NamedTuple):
 
 @dataclass(slots=True)
 class _Explained:
-    """What was said about a pod.
+    """What was said about a pod."""
 
-    Attributes:
-        uid: Of the pod.
-        since: When the scheduler's refusal was first seen, as monotonic seconds.
-        next: When it may be explained again.
-        reason: The last one, for metrics.
-        identity: Of the last Event.
-    """
-
-    uid: str
-    since: float
-    next: float = 0.0
-    reason: str = NOT_YET
-    identity: tuple[str, ...] = ()
+    uid: str  # Of the pod
+    since: float  # When the scheduler's refusal was first seen, as monotonic seconds
+    next: float = 0.0  # When it may be explained again
+    reason: str = NOT_YET  # The last one, for metrics
+    identity: tuple[str, ...] = ()  # Of the last Event
 
 
 class ExplainController:

@@ -16,34 +16,23 @@ UUIDS = ("uuid", "UUID")
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """A device, and who uses it; one for each user.
+    """A device, and who uses it; one for each user."""
 
-    Attributes:
-        id: The device.
-        namespace: Of the pod, or of the claim where no pod has reserved it; empty while idle.
-        pod: Its name; empty while no pod uses the device.
-        uuid: The attribute of that name; empty where the driver publishes none.
-    """
-
-    id: DeviceID
+    id: DeviceID  # The device
+    # Of the pod, or of the claim where no pod has reserved it; empty while idle
     namespace: str = ""
-    pod: str = ""
-    uuid: str = ""
+    pod: str = ""  # Its name; empty while no pod uses the device
+    uuid: str = ""  # The attribute of that name; empty where the driver publishes none
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceCounts:
-    """What metrics say about devices.
+    """What metrics say about devices."""
 
-    Attributes:
-        devices: By driver, class and state; the numbers of `kubectl dra top`.
-        pools: By driver and state.
-        infos: Every device.
-    """
-
+    # By driver, class and state; the numbers of `kubectl dra top`
     devices: Mapping[tuple[str, str, str], int]
-    pools: Mapping[tuple[str, str], int]
-    infos: tuple[DeviceInfo, ...] = ()
+    pools: Mapping[tuple[str, str], int]  # By driver and state
+    infos: tuple[DeviceInfo, ...] = ()  # Every device
 
 
 def count(inventory: Inventory) -> DeviceCounts:

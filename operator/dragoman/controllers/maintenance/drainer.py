@@ -38,23 +38,14 @@ FIRST_EVICTION_RETRY, LONGEST_EVICTION_RETRY = 1.0, 5.0
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is drained, and how.
+    """What is drained, and how."""
 
-    Attributes:
-        devices: The target.
-        selectors: What rules select.
-        kind: How devices are held.
-        evict: What happens to pods.
-        rate: Least seconds between two evictions.
-        unmanaged: Whether pods without a controller are evicted as well.
-    """
-
-    devices: tuple[DeviceID, ...]
-    selectors: tuple[HoldSelector, ...]
-    kind: HoldKind
-    evict: EvictionMode = EvictionMode.NEVER
-    rate: float = 0.0
-    unmanaged: bool = True
+    devices: tuple[DeviceID, ...]  # The target
+    selectors: tuple[HoldSelector, ...]  # What rules select
+    kind: HoldKind  # How devices are held
+    evict: EvictionMode = EvictionMode.NEVER  # What happens to pods
+    rate: float = 0.0  # Least seconds between two evictions
+    unmanaged: bool = True  # Whether pods without a controller are evicted as well
 
 
 class DrainStep(StrEnum):
@@ -72,19 +63,12 @@ class DrainStep(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """One step of a drain.
+    """One step of a drain."""
 
-    Attributes:
-        step: What happened.
-        subject: The pod as `namespace/name`, the object or the claim.
-        message: Why, where there is a reason.
-        seconds: Since the pod was first to be evicted.
-    """
-
-    step: DrainStep
-    subject: str
-    message: str = ""
-    seconds: float = 0.0
+    step: DrainStep  # What happened
+    subject: str  # The pod as `namespace/name`, the object or the claim
+    message: str = ""  # Why, where there is a reason
+    seconds: float = 0.0  # Since the pod was first to be evicted
 
 
 @dataclass
@@ -100,25 +84,16 @@ class _Attempt:
 
 @dataclass
 class Drainer:
-    """Carries out the plans for one order.
+    """Carries out the plans for one order."""
 
-    Attributes:
-        view: Claims and pods, followed by the caller.
-        writer: Writes for this order.
-        order: What is drained.
-        report: Receives what happens.
-        clock: Monotonic seconds.
-        plan: The last plan; None before the first.
-        rules: DeviceTaintRules at the last tick.
-    """
-
-    view: MaintenanceView
-    writer: Writer
-    order: Order
+    view: MaintenanceView  # Claims and pods, followed by the caller
+    writer: Writer  # Writes for this order
+    order: Order  # What is drained
+    # Receives what happens
     report: Callable[[News], None] = lambda news: None  # noqa: ARG005 — nothing is reported
-    clock: Callable[[], float] = time.monotonic
-    plan: MaintenancePlan | None = None
-    rules: tuple[Hold, ...] = ()
+    clock: Callable[[], float] = time.monotonic  # Monotonic seconds
+    plan: MaintenancePlan | None = None  # The last plan; None before the first
+    rules: tuple[Hold, ...] = ()  # DeviceTaintRules at the last tick
     _attempts: dict[str, _Attempt] = field(default_factory=dict)
     _names: dict[str, str] = field(default_factory=dict)
     _reported: set[str] = field(default_factory=set)

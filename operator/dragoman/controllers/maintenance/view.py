@@ -32,15 +32,10 @@ _NOT_FOUND = 404
 
 @dataclass(frozen=True, slots=True)
 class WatchedClaim:
-    """A ResourceClaim as drains see it.
+    """A ResourceClaim as drains see it."""
 
-    Attributes:
-        fact: What it was allocated, and its consumers.
-        hold: The hold that it is; None for a user's claim.
-    """
-
-    fact: Claim
-    hold: Hold | None
+    fact: Claim  # What it was allocated, and its consumers
+    hold: Hold | None  # The hold that it is; None for a user's claim
 
     @classmethod
     def of(cls, claim: Claim) -> Self:

@@ -43,41 +43,26 @@ class WriteResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WriteOutcome:
-    """The answer to an action.
+    """The answer to an action."""
 
-    Attributes:
-        result: The outcome.
-        message: Why it was refused, in the API server's words.
-        written: The object as the server answered it; of a rule or a claim.
-        retry_after: Seconds that the server asks to wait.
-    """
-
-    result: WriteResult
-    message: str = ""
+    result: WriteResult  # The outcome
+    message: str = ""  # Why it was refused, in the API server's words
+    # The object as the server answered it; of a rule or a claim
     written: Mapping[str, Any] | None = None
-    retry_after: float | None = None
+    retry_after: float | None = None  # Seconds that the server asks to wait
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes holds and evictions.
+    """Writes holds and evictions."""
 
-    Attributes:
-        client: Where to write.
-        claims: ResourceClaims in the served version.
-        rules: DeviceTaintRules in the served version; None where they are not served.
-        namespace: Of held claims.
-        origin: Who holds devices, and why.
-        grace: Seconds that evicted pods have to end; None for each pod's own.
-        may_write: Whether this process leads; asked before each write.
-    """
-
-    client: Client
-    claims: Resource
-    rules: Resource | None
-    namespace: str
-    origin: Origin
-    grace: int | None = None
+    client: Client  # Where to write
+    claims: Resource  # ResourceClaims in the served version
+    rules: Resource | None  # DeviceTaintRules in the served version; None where they are not served
+    namespace: str  # Of held claims
+    origin: Origin  # Who holds devices, and why
+    grace: int | None = None  # Seconds that evicted pods have to end; None for each pod's own
+    # Whether this process leads; asked before each write
     may_write: Callable[[], bool] = lambda: True
 
     async def do(self, action: Action) -> WriteOutcome:

@@ -19,25 +19,15 @@ DEFAULT_LIMIT = 100
 
 @dataclass(frozen=True, slots=True)
 class PoolStatusRequest:
-    """A ResourcePoolStatusRequest.
+    """A ResourcePoolStatusRequest."""
 
-    Attributes:
-        metadata: Identity.
-        driver: `spec.driver`.
-        pool: `spec.poolName`, None for all pools of the driver.
-        limit: `spec.limit`.
-        attribute: `spec.defaultPartitionTypeAttribute`, or None.
-        answered: When the answer was written, as Unix time; None without an answer.
-        body: The object, for the update of its status; empty once it is answered.
-    """
-
-    metadata: Metadata
-    driver: str
-    pool: str | None
-    limit: int
-    attribute: str | None
-    answered: float | None
-    body: Document
+    metadata: Metadata  # Identity
+    driver: str  # `spec.driver`.
+    pool: str | None  # `spec.poolName`, None for all pools of the driver.
+    limit: int  # `spec.limit`.
+    attribute: str | None  # `spec.defaultPartitionTypeAttribute`, or None.
+    answered: float | None  # When the answer was written, as Unix time; None without an answer
+    body: Document  # The object, for the update of its status; empty once it is answered
 
     @classmethod
     def parse(cls, document: Document) -> "PoolStatusRequest":
@@ -75,17 +65,11 @@ class PoolStatusRequest:
 
 @dataclass(frozen=True, slots=True)
 class PoolStatusAnswer:
-    """The status of a request.
+    """The status of a request."""
 
-    Attributes:
-        status: As it is written.
-        complete: Whether every returned pool has all its slices.
-        pools: How many pools match.
-    """
-
-    status: Json
-    complete: bool
-    pools: int
+    status: Json  # As it is written
+    complete: bool  # Whether every returned pool has all its slices
+    pools: int  # How many pools match
 
 
 def answer(request: PoolStatusRequest, pools: list[Json], now: str) -> PoolStatusAnswer:

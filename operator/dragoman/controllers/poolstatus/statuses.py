@@ -31,17 +31,11 @@ class StatusKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """The result of a computation.
+    """The result of a computation."""
 
-    Attributes:
-        when: When its facts were gathered, as Unix time.
-        changes: How many changes of the driver's slices they contain.
-        pools: Status of each pool of the driver, by name.
-    """
-
-    when: float
-    changes: int
-    pools: dict[str, Json]
+    when: float  # When its facts were gathered, as Unix time
+    changes: int  # How many changes of the driver's slices they contain
+    pools: dict[str, Json]  # Status of each pool of the driver, by name
 
 
 class Statuses:

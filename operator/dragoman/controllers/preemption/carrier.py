@@ -58,31 +58,21 @@ log = logger("dragoman.preemption")
 
 @dataclass(slots=True)
 class Carrier:
-    """Takes preemptions further, one step at a time.
+    """Takes preemptions further, one step at a time."""
 
-    Attributes:
-        client: Who writes: the account of preemption.
-        claims: ResourceClaims in the served version.
-        templates: ResourceClaimTemplates in that version.
-        rules: DeviceTaintRules in the served version.
-        policy: Returns what is allowed; for a journal, without its own evictions.
-        limits: How long it may take.
-        may_write: Whether this process leads; asked before each write.
-        post: Posts an Event.
-        observe: Called with `plans` or `victims`, and an outcome.
-        clock: Unix time.
-    """
-
-    client: Client
-    claims: Resource
-    templates: Resource
-    rules: Resource
+    client: Client  # Who writes: the account of preemption
+    claims: Resource  # ResourceClaims in the served version
+    templates: Resource  # ResourceClaimTemplates in that version
+    rules: Resource  # DeviceTaintRules in the served version
+    # Returns what is allowed; for a journal, without its own evictions
     policy: Callable[[Journal], Policy]
-    limits: PreemptionLimits
+    limits: PreemptionLimits  # How long it may take
+    # Whether this process leads; asked before each write
     may_write: Callable[[], bool] = lambda: True
-    post: Post = lambda *_: None
+    post: Post = lambda *_: None  # Posts an Event
+    # Called with `plans` or `victims`, and an outcome
     observe: Callable[[str, str], None] = lambda *_: None
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = time.time  # Unix time
     _looked: dict[str, float] = field(default_factory=dict)
     _said: dict[str, str] = field(default_factory=dict)
 

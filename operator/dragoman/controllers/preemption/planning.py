@@ -40,24 +40,16 @@ ALL = 30.0
 
 @dataclass(frozen=True, slots=True)
 class PlannedPreemptions:
-    """What one pass found.
+    """What one pass found."""
 
-    Attributes:
-        plans: One for each pod that waits, as far as there was time.
-        left_out: Pods for which there was none.
-        seconds: CPU time that it took.
-        reserved: The devices that each plan with victims reserves, by the pod's UID.
-        extended: UIDs of pods that need extended resources that classes serve: the scheduler
-            makes their claims.
-        in_tree: What shows that kube-scheduler preempts for devices itself.
-    """
-
-    plans: tuple[PreemptionPlan, ...]
-    left_out: int
-    seconds: float
+    plans: tuple[PreemptionPlan, ...]  # One for each pod that waits, as far as there was time
+    left_out: int  # Pods for which there was none
+    seconds: float  # CPU time that it took
+    # The devices that each plan with victims reserves, by the pod's UID
     reserved: Mapping[str, tuple[DeviceID, ...]] = field(default_factory=dict)
+    # UIDs of pods that need extended resources that classes serve: the scheduler makes their claims
     extended: frozenset[str] = frozenset()
-    in_tree: tuple[Evidence, ...] = ()
+    in_tree: tuple[Evidence, ...] = ()  # What shows that kube-scheduler preempts for devices itself
 
 
 def compute(

@@ -29,20 +29,13 @@ log = logger("dragoman.preemption")
 
 @dataclass(slots=True)
 class Preemptions:
-    """What mode `on` does beside reports.
+    """What mode `on` does beside reports."""
 
-    Attributes:
-        client: The account of preemption.
-        carrier: Takes preemptions further.
-        policy: What is allowed.
-        journals: As they were read last.
-        progressed: Whether the last steps wrote something, so that further ones may follow.
-    """
-
-    client: Client
-    carrier: Carrier
-    policy: Policy
-    journals: tuple[Journal, ...] = ()
+    client: Client  # The account of preemption
+    carrier: Carrier  # Takes preemptions further
+    policy: Policy  # What is allowed
+    journals: tuple[Journal, ...] = ()  # As they were read last
+    # Whether the last steps wrote something, so that further ones may follow
     progressed: bool = False
     _rules: ReservationRules = field(default_factory=ReservationRules)
     _complete: bool = False

@@ -18,14 +18,11 @@ log = logger("dragoman.preemption")
 
 @dataclass(slots=True)
 class ReservationRules:
-    """The rules of a cluster.
+    """The rules of a cluster."""
 
-    Attributes:
-        reserved: Name and UID of the rules that reserve devices, by the pod's UID and the device.
-        others: All other rules that keep claims away from devices.
-    """
-
+    # Name and UID of the rules that reserve devices, by the pod's UID and the device
     reserved: dict[str, dict[DeviceID, tuple[str, str]]] = field(default_factory=dict)
+    # All other rules that keep claims away from devices
     others: list[OtherRule] = field(default_factory=list)
 
     def add(self, item: Mapping[str, Any]) -> None:

@@ -36,17 +36,11 @@ log = logger("dragoman.webhook")
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where the certificates live.
+    """Where the certificates live."""
 
-    Attributes:
-        namespace: Namespace of the Secret.
-        secret: Its name; it must be there, empty at first.
-        configuration: Name of the ValidatingWebhookConfiguration.
-    """
-
-    namespace: str
-    secret: str
-    configuration: str
+    namespace: str  # Namespace of the Secret
+    secret: str  # Its name; it must be there, empty at first
+    configuration: str  # Name of the ValidatingWebhookConfiguration
 
 
 class SelfSigned:

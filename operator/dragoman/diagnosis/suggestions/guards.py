@@ -23,23 +23,14 @@ _DEFAULTS = {"bool": "false", "int": "0", "string": '""'}
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A selector that fails on devices without an attribute.
+    """A selector that fails on devices without an attribute."""
 
-    Attributes:
-        attribute: Its name.
-        have: Devices of the driver that have it.
-        devices: Devices of the driver.
-        without: Some devices that have it not.
-        expression: The selector.
-        guarded: The same for devices without the attribute too; empty where none is known.
-    """
-
-    attribute: str
-    have: int
-    devices: int
-    without: tuple[str, ...]
-    expression: str
-    guarded: str
+    attribute: str  # Its name
+    have: int  # Devices of the driver that have it
+    devices: int  # Devices of the driver
+    without: tuple[str, ...]  # Some devices that have it not
+    expression: str  # The selector
+    guarded: str  # The same for devices without the attribute too; empty where none is known
 
 
 def guard(inventory: Inventory, reason: Reason) -> Guard | None:

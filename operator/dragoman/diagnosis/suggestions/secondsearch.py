@@ -27,19 +27,12 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A change after which the pod fits.
+    """A change after which the pod fits."""
 
-    Attributes:
-        kind: What is changed.
-        node: Where the pod fits then.
-        text: In words, to follow "It fits "; that of several changes begins with the node.
-        details: What exactly; JSON types only.
-    """
-
-    kind: ChangeKind
-    node: str
-    text: str
-    details: Mapping[str, Any] = field(default_factory=dict)
+    kind: ChangeKind  # What is changed
+    node: str  # Where the pod fits then
+    text: str  # In words, to follow "It fits "; that of several changes begins with the node
+    details: Mapping[str, Any] = field(default_factory=dict)  # What exactly; JSON types only
 
 
 Change = Callable[[], AbstractContextManager[tuple[Claim, ...]]]
@@ -47,17 +40,11 @@ Change = Callable[[], AbstractContextManager[tuple[Claim, ...]]]
 
 @dataclass(slots=True)
 class SecondSearches:
-    """Second searches, as many as may be made.
+    """Second searches, as many as may be made."""
 
-    Attributes:
-        cluster: Changed and restored for each search.
-        claims: Of the pod.
-        left: Searches that may still be made.
-    """
-
-    cluster: Cluster
-    claims: tuple[Claim, ...]
-    left: int = SEARCHES
+    cluster: Cluster  # Changed and restored for each search
+    claims: tuple[Claim, ...]  # Of the pod
+    left: int = SEARCHES  # Searches that may still be made
 
     def fits(self, node: str, change: Change) -> bool:
         """Whether the pod fits on a node after a change."""

@@ -17,21 +17,13 @@ from dragoman.diagnosis.wording import listed
 
 @dataclass(frozen=True, slots=True)
 class ChangeStep:
-    """One of the changes.
+    """One of the changes."""
 
-    Attributes:
-        change: Made and undone for a search.
-        end: The users that end; empty for another change.
-        text: In words, where no user ends.
-        frees: Devices of the node that come free.
-        details: What exactly; JSON types only.
-    """
-
-    change: Change
-    end: tuple[str, ...] = ()
-    text: str = ""
-    frees: int = 0
-    details: dict[str, Any] = field(default_factory=dict)
+    change: Change  # Made and undone for a search
+    end: tuple[str, ...] = ()  # The users that end; empty for another change
+    text: str = ""  # In words, where no user ends
+    frees: int = 0  # Devices of the node that come free
+    details: dict[str, Any] = field(default_factory=dict)  # What exactly; JSON types only
 
 
 def together(search: SecondSearches, node: str, steps: Sequence[ChangeStep]) -> Suggestion | None:

@@ -24,21 +24,13 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class DriverVerdict:
-    """What the kit found in one version of a driver.
+    """What the kit found in one version of a driver."""
 
-    Attributes:
-        driver: Name of the driver.
-        version: Of the driver.
-        images: Names of images with tags, without registries and folders.
-        digests: Of images, as `sha256:…`.
-        failed: Id and rule of each must that failed.
-    """
-
-    driver: str
-    version: str
-    images: frozenset[str]
-    digests: frozenset[str]
-    failed: tuple[tuple[str, str], ...]
+    driver: str  # Name of the driver
+    version: str  # Of the driver
+    images: frozenset[str]  # Names of images with tags, without registries and folders
+    digests: frozenset[str]  # Of images, as `sha256:…`
+    failed: tuple[tuple[str, str], ...]  # Id and rule of each must that failed
 
     @classmethod
     def of(cls, tree: Mapping[str, Any]) -> Self:

@@ -23,26 +23,17 @@ STOCK_MANAGER = "device-taint-eviction-controller"
 
 @dataclass(frozen=True, slots=True)
 class StoredSlice:
-    """A ResourceSlice: which devices it publishes, and their taints.
+    """A ResourceSlice: which devices it publishes, and their taints."""
 
-    Attributes:
-        metadata: Identity.
-        driver: `spec.driver`.
-        pool: `spec.pool.name`.
-        generation: `spec.pool.generation`.
-        slice_count: `spec.pool.resourceSliceCount`.
-        devices: Names of the devices, in their order.
-        taints: Taints of the driver, by device; devices without taints are left out.
-        content: The whole slice; None unless a controller needs attributes or counters.
-    """
-
-    metadata: Metadata
-    driver: str
-    pool: str
-    generation: int = 0
-    slice_count: int = 0
-    devices: tuple[str, ...] = ()
+    metadata: Metadata  # Identity
+    driver: str  # `spec.driver`.
+    pool: str  # `spec.pool.name`.
+    generation: int = 0  # `spec.pool.generation`.
+    slice_count: int = 0  # `spec.pool.resourceSliceCount`.
+    devices: tuple[str, ...] = ()  # Names of the devices, in their order
+    # Taints of the driver, by device; devices without taints are left out
     taints: Mapping[str, tuple[Taint, ...]] = field(default_factory=lambda: UNTAINTED)
+    # The whole slice; None unless a controller needs attributes or counters
     content: Slice | None = field(default=None, repr=False)
 
     @property
@@ -85,23 +76,17 @@ class StoredSlice:
 
 @dataclass(frozen=True, slots=True)
 class StoredRule:
-    """A DeviceTaintRule.
+    """A DeviceTaintRule."""
 
-    Attributes:
-        metadata: Identity.
-        generation: `metadata.generation`: it counts changes of the spec.
-        rule: Selector and taint.
-        progress: The condition `EvictionInProgress`, None while there is none.
-        stock_stamp: When the stock controller last wrote the status, as an API timestamp; empty
-            if it never did. From `metadata.managedFields`.
-        document: The reduced object, in which drains look for their labels and annotations.
-    """
-
-    metadata: Metadata
-    generation: int
-    rule: DeviceTaintRule
+    metadata: Metadata  # Identity
+    generation: int  # `metadata.generation`: it counts changes of the spec.
+    rule: DeviceTaintRule  # Selector and taint
+    # The condition `EvictionInProgress`, None while there is none
     progress: Condition | None = None
+    # When the stock controller last wrote the status, as an API timestamp; empty if it never did.
+    # From `metadata.managedFields`.
     stock_stamp: str = ""
+    # The reduced object, in which drains look for their labels and annotations
     document: Document = field(default_factory=dict, hash=False, repr=False)
 
     @classmethod

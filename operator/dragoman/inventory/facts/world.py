@@ -13,40 +13,27 @@ from dragoman.model.pod import Pod
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A container of a pod.
+    """A container of a pod."""
 
-    Attributes:
-        name: Of the container.
-        claims: Pairs of a claim entry of the pod and a request; empty for all requests.
-    """
-
-    name: str
+    name: str  # Of the container
+    # Pairs of a claim entry of the pod and a request; empty for all requests
     claims: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PodFact:
-    """A pod.
+    """A pod."""
 
-    Attributes:
-        pod: Identity, claims and phase.
-        containers: Init containers, then containers.
-        scheduler: `spec.schedulerName`.
-        extended: Pairs of a container and a request of the claim for extended resources.
-        started: `status.startTime`, empty before the kubelet has seen the pod.
-        unschedulable: The condition `PodScheduled` while it is False, else empty.
-        needs: What it needs of a node beside devices.
-        document: The reduced object, for messages.
-    """
-
-    pod: Pod
-    containers: tuple[Container, ...] = ()
-    scheduler: str = "default-scheduler"
+    pod: Pod  # Identity, claims and phase
+    containers: tuple[Container, ...] = ()  # Init containers, then containers
+    scheduler: str = "default-scheduler"  # `spec.schedulerName`.
+    # Pairs of a container and a request of the claim for extended resources
     extended: tuple[tuple[str, str], ...] = ()
-    started: str = ""
+    started: str = ""  # `status.startTime`, empty before the kubelet has seen the pod.
+    # The condition `PodScheduled` while it is False, else empty
     unschedulable: Document = field(default_factory=dict)
-    needs: Needs = field(default_factory=Needs)
-    document: Document = field(default_factory=dict)
+    needs: Needs = field(default_factory=Needs)  # What it needs of a node beside devices
+    document: Document = field(default_factory=dict)  # The reduced object, for messages
 
     @property
     def key(self) -> str:
@@ -65,17 +52,11 @@ class NodeFact:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """A ResourceQuota, as far as devices are concerned.
+    """A ResourceQuota, as far as devices are concerned."""
 
-    Attributes:
-        namespace: Where it holds.
-        hard: Devices allowed, by DeviceClass.
-        used: Devices charged, by DeviceClass.
-    """
-
-    namespace: str
-    hard: Mapping[str, int]
-    used: Mapping[str, int]
+    namespace: str  # Where it holds
+    hard: Mapping[str, int]  # Devices allowed, by DeviceClass
+    used: Mapping[str, int]  # Devices charged, by DeviceClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,43 +70,26 @@ class Malformed:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """All facts of one snapshot.
+    """All facts of one snapshot."""
 
-    Attributes:
-        now: When the objects were read, as an API timestamp; ages are counted from it.
-        kubernetes: The server's version.
-        nodes: By name.
-        slices: All of them, also obsolete ones.
-        classes: By name.
-        rules: DeviceTaintRules.
-        claims: By `namespace/name`.
-        templates: Claims that a template makes, by `namespace/name` of the template.
-        pods: By `namespace/name`.
-        quotas: With an entry for devices.
-        listed: Plurals that were read.
-        unseen: What could not be read.
-        malformed: What was left out.
-        budgets: PodDisruptionBudgets, reduced; plans of preemption parse them.
-        namespaces: Reduced, by name.
-        format: Of the snapshot; 1 lacks what plans of preemption need.
-    """
-
-    now: str
-    kubernetes: str
-    nodes: Mapping[str, NodeFact]
-    slices: tuple[api.Slice, ...]
-    classes: Mapping[str, api.DeviceClass]
-    rules: tuple[api.DeviceTaintRule, ...]
-    claims: Mapping[str, Claim]
+    now: str  # When the objects were read, as an API timestamp; ages are counted from it
+    kubernetes: str  # The server's version
+    nodes: Mapping[str, NodeFact]  # By name
+    slices: tuple[api.Slice, ...]  # All of them, also obsolete ones
+    classes: Mapping[str, api.DeviceClass]  # By name
+    rules: tuple[api.DeviceTaintRule, ...]  # DeviceTaintRules
+    claims: Mapping[str, Claim]  # By `namespace/name`
+    # Claims that a template makes, by `namespace/name` of the template
     templates: Mapping[str, api.Claim]
-    pods: Mapping[str, PodFact]
-    quotas: tuple[Quota, ...]
-    listed: frozenset[str]
-    unseen: tuple[Unseen, ...]
-    malformed: tuple[Malformed, ...]
+    pods: Mapping[str, PodFact]  # By `namespace/name`
+    quotas: tuple[Quota, ...]  # With an entry for devices
+    listed: frozenset[str]  # Plurals that were read
+    unseen: tuple[Unseen, ...]  # What could not be read
+    malformed: tuple[Malformed, ...]  # What was left out
+    # PodDisruptionBudgets, reduced; plans of preemption parse them
     budgets: tuple[Document, ...] = ()
-    namespaces: Mapping[str, Document] = field(default_factory=dict)
-    format: int = FORMAT
+    namespaces: Mapping[str, Document] = field(default_factory=dict)  # Reduced, by name
+    format: int = FORMAT  # Of the snapshot; 1 lacks what plans of preemption need
 
 
 def world_of(

@@ -16,12 +16,9 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class PoolCounters:
-    """Amounts left, in units of 10^-9; deducting changes the object.
+    """Amounts left, in units of 10^-9; deducting changes the object."""
 
-    Attributes:
-        left: By counter set and counter; negative where more is taken than there is.
-    """
-
+    # By counter set and counter; negative where more is taken than there is
     left: dict[Key, int] = field(default_factory=dict)
 
     @classmethod

@@ -25,27 +25,16 @@ class PoolState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InventoryPool:
-    """A pool in its highest generation.
+    """A pool in its highest generation."""
 
-    Attributes:
-        id: Driver and pool name.
-        generation: The highest one.
-        slices: Those of that generation, in the order of the allocator.
-        wanted: `resourceSliceCount`.
-        state: Whether its devices count.
-        reason: Why the pool is invalid, in the allocator's words; empty otherwise.
-        obsolete: Names of slices of older generations, which do not count.
-        since: When the newest slice of that generation was created, as an API timestamp.
-    """
-
-    id: PoolID
-    generation: int
-    slices: tuple[Slice, ...]
-    wanted: int
-    state: PoolState
-    reason: str = ""
-    obsolete: tuple[str, ...] = ()
-    since: str = ""
+    id: PoolID  # Driver and pool name
+    generation: int  # The highest one
+    slices: tuple[Slice, ...]  # Those of that generation, in the order of the allocator
+    wanted: int  # `resourceSliceCount`
+    state: PoolState  # Whether its devices count
+    reason: str = ""  # Why the pool is invalid, in the allocator's words; empty otherwise
+    obsolete: tuple[str, ...] = ()  # Names of slices of older generations, which do not count
+    since: str = ""  # When the newest slice of that generation was created, as an API timestamp
 
     @property
     def node(self) -> str:

@@ -26,17 +26,11 @@ _PROFILE = profile("1.37")
 
 @dataclass(frozen=True, slots=True)
 class PoolFacts:
-    """What the status of pools is computed from.
+    """What the status of pools is computed from."""
 
-    Attributes:
-        slices: Of all pools that are wanted.
-        devices: Allocated devices of all claims.
-        rules: DeviceTaintRules.
-    """
-
-    slices: Iterable[Slice]
-    devices: Iterable[AllocatedDevice] = ()
-    rules: Iterable[DeviceTaintRule] = ()
+    slices: Iterable[Slice]  # Of all pools that are wanted
+    devices: Iterable[AllocatedDevice] = ()  # Allocated devices of all claims
+    rules: Iterable[DeviceTaintRule] = ()  # DeviceTaintRules
 
 
 def pool_statuses(

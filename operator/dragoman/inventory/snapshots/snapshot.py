@@ -47,17 +47,11 @@ class SnapshotError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """A list that the API server refused.
+    """A list that the API server refused."""
 
-    Attributes:
-        plural: The resource.
-        namespace: The only namespace whose objects were listed; empty where none were.
-        reason: The API server's words, or why the resource was not listed.
-    """
-
-    plural: str
-    reason: str
-    namespace: str = ""
+    plural: str  # The resource
+    reason: str  # The API server's words, or why the resource was not listed
+    namespace: str = ""  # The only namespace whose objects were listed; empty where none were
 
     def __str__(self) -> str:
         where = f" outside of namespace {self.namespace}" if self.namespace else ""
@@ -66,21 +60,14 @@ class Unseen:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Objects of one cluster, reduced to the fields that the toolkit reads.
+    """Objects of one cluster, reduced to the fields that the toolkit reads."""
 
-    Attributes:
-        taken: When, as an API timestamp.
-        kubernetes: The server's version, such as `v1.36.3`; empty where it is unknown.
-        objects: Reduced objects by plural; a plural that was not listed is absent.
-        unseen: What the API server refused to list.
-        format: Of the file that it was read from; see `FORMAT`.
-    """
-
-    taken: str
-    kubernetes: str = ""
+    taken: str  # When, as an API timestamp
+    kubernetes: str = ""  # The server's version, such as `v1.36.3`; empty where it is unknown.
+    # Reduced objects by plural; a plural that was not listed is absent
     objects: Mapping[str, tuple[Document, ...]] = field(default_factory=dict)
-    unseen: tuple[Unseen, ...] = ()
-    format: int = FORMAT
+    unseen: tuple[Unseen, ...] = ()  # What the API server refused to list
+    format: int = FORMAT  # Of the file that it was read from; see `FORMAT`
 
     def of(self, plural: str) -> tuple[Document, ...]:
         """Return the objects of a resource."""

@@ -21,36 +21,22 @@ IDLE_SECONDS = 3600
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One DeviceClass in one namespace.
+    """One DeviceClass in one namespace."""
 
-    Attributes:
-        held: Devices that claims of the namespace have, without admin access.
-        charged: What the quota of the namespace counts, also where there is no quota.
-        hard: The lowest limit; None without a quota.
-        differences: Why `charged` is not `held`, the largest difference first.
-    """
-
-    held: int
-    charged: int
-    hard: int | None = None
-    differences: tuple[str, ...] = ()
+    held: int  # Devices that claims of the namespace have, without admin access
+    charged: int  # What the quota of the namespace counts, also where there is no quota
+    hard: int | None = None  # The lowest limit; None without a quota
+    differences: tuple[str, ...] = ()  # Why `charged` is not `held`, the largest difference first
 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceRow:
-    """Devices of one namespace.
+    """Devices of one namespace."""
 
-    Attributes:
-        namespace: Its name.
-        held: Devices that its claims have, without admin access.
-        idle: Those whose claim has been reserved by nothing for an hour.
-        classes: By DeviceClass.
-    """
-
-    namespace: str
-    held: int
-    idle: int
-    classes: Mapping[str, Charge]
+    namespace: str  # Its name
+    held: int  # Devices that its claims have, without admin access
+    idle: int  # Those whose claim has been reserved by nothing for an hour
+    classes: Mapping[str, Charge]  # By DeviceClass
 
 
 def charges(claim: Claim) -> dict[str, int]:

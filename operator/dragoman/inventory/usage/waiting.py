@@ -11,18 +11,13 @@ from dragoman.inventory.snapshots.documents import Document
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A pod without a node some of whose claims have no devices.
+    """A pod without a node some of whose claims have no devices."""
 
-    Attributes:
-        pod: The pod.
-        claims: The claims, or `entry (template NAME)` while a claim has not been made, and
-            `resource (class NAME)` for each extended resource.
-        classes: DeviceClasses that these claims request, each once for each mention.
-    """
-
-    pod: PodFact
+    pod: PodFact  # The pod
+    # The claims, or `entry (template NAME)` while a claim has not been made, and `resource (class
+    # NAME)` for each extended resource
     claims: tuple[str, ...]
-    classes: tuple[str, ...]
+    classes: tuple[str, ...]  # DeviceClasses that these claims request, each once for each mention
 
 
 def waiting(world: World, *, extended: bool = False) -> Iterator[Waiting]:

@@ -34,35 +34,23 @@ class ConnectionSettingsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What of the kubeconfig is meant; None for what it says itself.
+    """What of the kubeconfig is meant; None for what it says itself."""
 
-    Attributes:
-        kubeconfig: The only file; None for $KUBECONFIG or ~/.kube/config.
-        context: Name of a context.
-        cluster: Name of a cluster, in place of the context's.
-        user: Name of a user, in place of the context's.
-        server: URL of the API server, in place of the cluster's.
-        token: Bearer token, in place of what else the user has.
-    """
-
-    kubeconfig: Path | None = None
-    context: str | None = None
-    cluster: str | None = None
-    user: str | None = None
-    server: str | None = None
+    kubeconfig: Path | None = None  # The only file; None for $KUBECONFIG or ~/.kube/config.
+    context: str | None = None  # Name of a context
+    cluster: str | None = None  # Name of a cluster, in place of the context's
+    user: str | None = None  # Name of a user, in place of the context's
+    server: str | None = None  # URL of the API server, in place of the cluster's
+    # Bearer token, in place of what else the user has
     token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Kubeconfig files, merged: of entries with one name, that of the first file counts.
+    """Kubeconfig files, merged: of entries with one name, that of the first file counts."""
 
-    Attributes:
-        current: `current-context` of the first file that has one.
-        entries: `contexts`, `clusters` and `users`, each by name.
-    """
-
-    current: str = ""
+    current: str = ""  # `current-context` of the first file that has one
+    # `contexts`, `clusters` and `users`, each by name
     entries: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(
         default_factory=lambda: {plural: {} for plural in _LISTS}
     )
@@ -75,17 +63,11 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class ChosenContext:
-    """The parts of a kubeconfig that a choice means.
+    """The parts of a kubeconfig that a choice means."""
 
-    Attributes:
-        cluster: `clusters[].cluster`, paths resolved.
-        user: `users[].user`, paths resolved.
-        namespace: Of the context; empty where it has none.
-    """
-
-    cluster: Mapping[str, Any]
-    user: Mapping[str, Any]
-    namespace: str = ""
+    cluster: Mapping[str, Any]  # `clusters[].cluster`, paths resolved.
+    user: Mapping[str, Any]  # `users[].user`, paths resolved.
+    namespace: str = ""  # Of the context; empty where it has none
 
 
 def load(kubeconfig: Path | None) -> Config:

@@ -25,18 +25,12 @@ class PluginError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """What a plugin gave out.
+    """What a plugin gave out."""
 
-    Attributes:
-        token: Bearer token; empty without one.
-        certificate: PEM; empty without one.
-        key: PEM.
-        expires: Until when it can be used; None for as long as the API server takes it.
-    """
-
-    token: str = ""
-    certificate: str = ""
-    key: str = ""
+    token: str = ""  # Bearer token; empty without one
+    certificate: str = ""  # PEM; empty without one
+    key: str = ""  # PEM
+    # Until when it can be used; None for as long as the API server takes it
     expires: datetime | None = None
 
     @property

@@ -33,13 +33,9 @@ class ReadProgress(Enum):
 
 @dataclass
 class ReadPacing:
-    """Decides how long a stream stays unread after each read.
+    """Decides how long a stream stays unread after each read."""
 
-    Attributes:
-        busy: Whether the server sends faster than the stream is read.
-    """
-
-    busy: bool = False
+    busy: bool = False  # Whether the server sends faster than the stream is read
     _last_read: float = -math.inf
     _unpaused: int = 0
 

@@ -39,16 +39,12 @@ HAPPY_EYEBALLS_DELAY = 0.25
 
 @dataclass
 class ConnectionPool:
-    """Opens as many connections as requests are in flight, and closes idle ones after a while.
+    """Opens as many connections as requests are in flight, and closes idle ones after a while."""
 
-    Attributes:
-        server: Base URL; its path is ignored, requests have the whole one.
-        tls: Returns trust and client certificate for https: the same object until they change.
-        timeout: Seconds for a response, and for a connection; 0 for the constants of this module.
-    """
-
-    server: str
+    server: str  # Base URL; its path is ignored, requests have the whole one
+    # Returns trust and client certificate for https: the same object until they change
     tls: Callable[[], ssl.SSLContext | None]
+    # Seconds for a response, and for a connection; 0 for the constants of this module
     timeout: float = 0.0
     _tls: ssl.SSLContext | None = field(init=False, repr=False, default=None)
     _closed: bool = field(init=False, default=False)

@@ -12,21 +12,13 @@ _UNQUOTED = "!$%&'()*+,/:;=?@[]~"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request.
+    """A request."""
 
-    Attributes:
-        method: As `GET`.
-        target: Path and query; characters that are invalid in both are percent-encoded.
-        headers: Header lines that all requests share, from `encode_headers`.
-        body: The body; None for none.
-        content_type: Of the body.
-    """
-
-    method: str
-    target: str
-    headers: bytes
-    body: bytes | None = None
-    content_type: str = ""
+    method: str  # As `GET`
+    target: str  # Path and query; characters that are invalid in both are percent-encoded
+    headers: bytes  # Header lines that all requests share, from `encode_headers`
+    body: bytes | None = None  # The body; None for none
+    content_type: str = ""  # Of the body
 
     @property
     def is_repeatable(self) -> bool:

@@ -27,17 +27,11 @@ class ConnectionLostError(HttpError):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A complete response.
+    """A complete response."""
 
-    Attributes:
-        status: HTTP status.
-        retry_after: Value of the header Retry-After as it was sent; None without one.
-        body: The body, without its transfer encoding.
-    """
-
-    status: int
-    retry_after: str | None
-    body: bytes
+    status: int  # HTTP status
+    retry_after: str | None  # Value of the header Retry-After as it was sent; None without one
+    body: bytes  # The body, without its transfer encoding
 
 
 class StatusError(HttpError):

@@ -30,19 +30,12 @@ Run = Callable[[Site], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """How one check is done.
+    """How one check is done."""
 
-    Attributes:
-        id: Of the check.
-        run: Does it.
-        lane: Whose node it uses.
-        waits: Whether it mostly waits: `--quick` leaves it out.
-    """
-
-    id: str
-    run: Run
-    lane: str
-    waits: bool
+    id: str  # Of the check
+    run: Run  # Does it
+    lane: str  # Whose node it uses
+    waits: bool  # Whether it mostly waits: `--quick` leaves it out
 
 
 _FOUND: dict[str, Scenario] = {}

@@ -75,17 +75,11 @@ class ServerOptions(Protocol):
 
 @dataclass
 class UserCredentials(Credentials):
-    """Credentials of a kubeconfig that act as another user, also after they were renewed.
+    """Credentials of a kubeconfig that act as another user, also after they were renewed."""
 
-    Attributes:
-        user: To impersonate; empty for what the kubeconfig says.
-        groups: To impersonate.
-        uid: To impersonate.
-    """
-
-    user: str = ""
-    groups: tuple[str, ...] = ()
-    uid: str = ""
+    user: str = ""  # To impersonate; empty for what the kubeconfig says
+    groups: tuple[str, ...] = ()  # To impersonate
+    uid: str = ""  # To impersonate
 
     def _load(self) -> None:
         super()._load()
@@ -101,13 +95,9 @@ class UserCredentials(Credentials):
 
 @dataclass(frozen=True, slots=True)
 class ServerConnection:
-    """Calls of the API server that the options name; each raises Unusable without an answer.
+    """Calls of the API server that the options name; each raises Unusable without an answer."""
 
-    Attributes:
-        target: The options.
-    """
-
-    target: ServerOptions
+    target: ServerOptions  # The options
 
     def call(self, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
         """Ask what one answer takes."""

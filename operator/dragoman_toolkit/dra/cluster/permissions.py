@@ -21,19 +21,12 @@ from dragoman_toolkit.dra.output import Cell, Exit, Report, Table
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """A right to list one resource everywhere.
+    """A right to list one resource everywhere."""
 
-    Attributes:
-        group: API group.
-        resource: Plural.
-        purpose: What is missing from answers without it.
-        watched: Whether the page of `ui` follows it.
-    """
-
-    group: str
-    resource: str
-    purpose: str
-    watched: bool = True
+    group: str  # API group
+    resource: str  # Plural
+    purpose: str  # What is missing from answers without it
+    watched: bool = True  # Whether the page of `ui` follows it
 
 
 RIGHTS = (
@@ -62,16 +55,12 @@ RIGHTS = (
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What the user may do.
+    """What the user may do."""
 
-    Attributes:
-        namespace: Where rights were looked for beside everywhere.
-        rows: Rights to list, and whether they are there everywhere and in the namespace.
-        more: Further rights by command, and whether they are there.
-    """
-
-    namespace: str
+    namespace: str  # Where rights were looked for beside everywhere
+    # Rights to list, and whether they are there everywhere and in the namespace
     rows: tuple[tuple[Right, bool, bool], ...]
+    # Further rights by command, and whether they are there
     more: Mapping[str, Mapping[Need, bool]] = field(default_factory=dict)
 
     @property

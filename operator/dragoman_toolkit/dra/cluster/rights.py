@@ -15,19 +15,12 @@ _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A right.
+    """A right."""
 
-    Attributes:
-        verb: Such as `create`.
-        resource: Plural, with its subresource, such as `pods/eviction`.
-        group: API group.
-        namespace: Where it is needed; empty for everywhere.
-    """
-
-    verb: str
-    resource: str
-    group: str = ""
-    namespace: str = ""
+    verb: str  # Such as `create`
+    resource: str  # Plural, with its subresource, such as `pods/eviction`
+    group: str = ""  # API group
+    namespace: str = ""  # Where it is needed; empty for everywhere
 
     def __str__(self) -> str:
         group = f".{self.group}" if self.group else ""

@@ -8,15 +8,10 @@ ENDED = "status.phase!=Succeeded,status.phase!=Failed"
 
 @dataclass(frozen=True, slots=True)
 class ObjectSelection:
-    """Which objects are meant, in the words of the API server; empty for all.
+    """Which objects are meant, in the words of the API server; empty for all."""
 
-    Attributes:
-        labels: A label selector.
-        fields: A field selector.
-    """
-
-    labels: str = ""
-    fields: str = ""
+    labels: str = ""  # A label selector
+    fields: str = ""  # A field selector
 
     def __bool__(self) -> bool:
         return bool(self.labels or self.fields)

@@ -27,41 +27,23 @@ NAMESPACED = ("pods", "resourceclaims", "resourceclaimtemplates")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The options about clusters and namespaces.
+    """The options about clusters and namespaces."""
 
-    Attributes:
-        snapshot: File to read instead of a cluster.
-        kubeconfig: File; None for the usual places.
-        context: Of the kubeconfig; None for its current one.
-        cluster: Of the kubeconfig; None for the context's.
-        auth_info: User of the kubeconfig; None for the context's.
-        server: URL of the API server; None for the cluster's.
-        token: Bearer token; None for what the user has.
-        request_timeout: Seconds for one request; 0 for the client's own limits.
-        user: To impersonate; empty for none.
-        uid: Of that user; empty for none.
-        groups: To impersonate.
-        namespace_option: As given; empty where it was not.
-        all_namespaces: Whether names of all namespaces are meant.
-        profile_option: Version and gates of the scheduler, as given.
-        quiet: Whether no progress is shown, as where a table is redrawn in its place.
-    """
-
-    snapshot: Path | None = None
-    kubeconfig: Path | None = None
-    context: str | None = None
-    cluster: str | None = None
-    auth_info: str | None = None
-    server: str | None = None
-    token: str | None = field(default=None, repr=False)
-    request_timeout: float = 0.0
-    user: str = ""
-    uid: str = ""
-    groups: tuple[str, ...] = ()
-    namespace_option: str = ""
-    all_namespaces: bool = False
-    profile_option: str = ""
-    quiet: bool = False
+    snapshot: Path | None = None  # File to read instead of a cluster
+    kubeconfig: Path | None = None  # File; None for the usual places
+    context: str | None = None  # Of the kubeconfig; None for its current one
+    cluster: str | None = None  # Of the kubeconfig; None for the context's
+    auth_info: str | None = None  # User of the kubeconfig; None for the context's
+    server: str | None = None  # URL of the API server; None for the cluster's
+    token: str | None = field(default=None, repr=False)  # Bearer token; None for what the user has
+    request_timeout: float = 0.0  # Seconds for one request; 0 for the client's own limits
+    user: str = ""  # To impersonate; empty for none
+    uid: str = ""  # Of that user; empty for none
+    groups: tuple[str, ...] = ()  # To impersonate
+    namespace_option: str = ""  # As given; empty where it was not
+    all_namespaces: bool = False  # Whether names of all namespaces are meant
+    profile_option: str = ""  # Version and gates of the scheduler, as given
+    quiet: bool = False  # Whether no progress is shown, as where a table is redrawn in its place
 
     @property
     def namespace(self) -> str:

@@ -26,20 +26,13 @@ _STATUS = {
 
 @dataclass(slots=True)
 class DiagnosisView:
-    """What one command looks at, for all its subjects.
+    """What one command looks at, for all its subjects."""
 
-    Attributes:
-        inventory: What is known.
-        node: The only node that is looked at; empty for all.
-        devices: Whether each device has its line.
-        notes: What else could not be seen, so that no answer is certain.
-        progress: Called with a thing and how many of it were looked at.
-    """
-
-    inventory: Inventory
-    node: str = ""
-    devices: bool = False
-    notes: tuple[str, ...] = ()
+    inventory: Inventory  # What is known
+    node: str = ""  # The only node that is looked at; empty for all
+    devices: bool = False  # Whether each device has its line
+    notes: tuple[str, ...] = ()  # What else could not be seen, so that no answer is certain
+    # Called with a thing and how many of it were looked at
     progress: Callable[[str, int], None] = lambda thing, count: None  # noqa: ARG005 — nothing
     _cluster: Cluster | None = field(default=None)
 

@@ -38,71 +38,42 @@ Progress = Callable[[str, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is simulated.
+    """What is simulated."""
 
-    Attributes:
-        source: Where the objects come from.
-        snapshot: The cluster.
-        trees: Documents of the files, and DeviceClasses that are added or replaced.
-        changes: What is different.
-        replicas: Pods to place; None for what the workload says.
-        fill: Whether to place until the first refusal.
-    """
-
-    source: Source
-    snapshot: Snapshot
-    trees: Sequence[Any]
-    changes: Changes
-    replicas: int | None
-    fill: bool
+    source: Source  # Where the objects come from
+    snapshot: Snapshot  # The cluster
+    trees: Sequence[Any]  # Documents of the files, and DeviceClasses that are added or replaced
+    changes: Changes  # What is different
+    replicas: int | None  # Pods to place; None for what the workload says
+    fill: bool  # Whether to place until the first refusal
 
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """Where the pods of a question fit.
+    """Where the pods of a question fit."""
 
-    Attributes:
-        world: The cluster without the pod of the files.
-        inventory: The devices with the changes, before a pod is placed.
-        pod: What is placed.
-        then: Where its replicas fit with the changes.
-        now: Where they fit today; None without changes.
-        virtual: The nodes that the changes add.
-        more_nodes: Of which node how many more would place the rest; None where few do not help.
-        fill: Whether pods were placed until the first refusal.
-        largest: Devices of the largest claim of this kind that fits on one node; 0 without fill.
-        unsure: Labels that the snapshot lacks, as sentences.
-    """
-
-    world: World
-    inventory: Inventory
-    pod: PodFact
-    then: Placement
-    now: Placement | None
-    virtual: Sequence[Virtual]
+    world: World  # The cluster without the pod of the files
+    inventory: Inventory  # The devices with the changes, before a pod is placed
+    pod: PodFact  # What is placed
+    then: Placement  # Where its replicas fit with the changes
+    now: Placement | None  # Where they fit today; None without changes
+    virtual: Sequence[Virtual]  # The nodes that the changes add
+    # Of which node how many more would place the rest; None where few do not help
     more_nodes: tuple[str, int] | None
-    fill: bool
-    largest: int
-    unsure: tuple[str, ...]
+    fill: bool  # Whether pods were placed until the first refusal
+    largest: int  # Devices of the largest claim of this kind that fits on one node; 0 without fill
+    unsure: tuple[str, ...]  # Labels that the snapshot lacks, as sentences
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationOptions:
-    """What is different, as it was typed.
+    """What is different, as it was typed."""
 
-    Attributes:
-        nodes: `like=NODE[,count=N]` or files.
-        without_nodes: Names.
-        without_pods: `name` or `namespace/name`.
-        taints: `DRIVER[/POOL[/DEVICE]]=KEY[=VALUE]:EFFECT`.
-        classes: Files.
-    """
-
-    nodes: tuple[str, ...]
-    without_nodes: tuple[str, ...]
-    without_pods: tuple[str, ...]
-    taints: tuple[str, ...]
-    classes: tuple[str, ...]
+    nodes: tuple[str, ...]  # `like=NODE[,count=N]` or files
+    without_nodes: tuple[str, ...]  # Names
+    without_pods: tuple[str, ...]  # `name` or `namespace/name`
+    taints: tuple[str, ...]  # `DRIVER[/POOL[/DEVICE]]=KEY[=VALUE]:EFFECT`
+    classes: tuple[str, ...]  # Files
 
 
 def answer(  # noqa: PLR0913 — one parameter for each option

@@ -24,13 +24,9 @@ from dragoman_toolkit.dra.output import Unusable
 
 @dataclass
 class DriverCredentials(Credentials):
-    """The user's credentials, acting as a driver's pod.
+    """The user's credentials, acting as a driver's pod."""
 
-    Attributes:
-        identity: Fields `as…` of a kubeconfig's user.
-    """
-
-    identity: dict[str, Any] = field(default_factory=dict)
+    identity: dict[str, Any] = field(default_factory=dict)  # Fields `as…` of a kubeconfig's user
 
     def _load(self) -> None:
         super()._load()
@@ -39,19 +35,12 @@ class DriverCredentials(Credentials):
 
 @dataclass(frozen=True, slots=True)
 class TriedDriver:
-    """A driver that is tried.
+    """A driver that is tried."""
 
-    Attributes:
-        driver: Its name.
-        pod: Its pod on one node.
-        other: Another node.
-        existing: A slice of the driver there; None where there is none.
-    """
-
-    driver: str
-    pod: PodFact
-    other: str
-    existing: Existing | None
+    driver: str  # Its name
+    pod: PodFact  # Its pod on one node
+    other: str  # Another node
+    existing: Existing | None  # A slice of the driver there; None where there is none
 
 
 def tried(source: Source, facts: DoctorFacts) -> tuple[Finding, ...]:

@@ -43,25 +43,15 @@ _SHORT = {Severity.ERROR: "error", Severity.WARNING: "warn", Severity.INFO: "inf
 
 @dataclass
 class Examiner:
-    """Answers `doctor`, again and again with --watch.
+    """Answers `doctor`, again and again with --watch."""
 
-    Attributes:
-        only: Rules to run; empty for all but those that must be named.
-        severity: The least that is shown.
-        thresholds: What counts as late.
-        observe: Seconds between two readings; 0 for one reading.
-        target: Version that the cluster is upgraded to.
-        audit_log: Names who asks for what it removes.
-        first: The first of two readings.
-    """
-
-    only: tuple[Id, ...]
-    severity: Severity
-    thresholds: Thresholds
-    observe: float
-    target: Version | None
-    audit_log: Path | None
-    first: Reading | None = None
+    only: tuple[Id, ...]  # Rules to run; empty for all but those that must be named
+    severity: Severity  # The least that is shown
+    thresholds: Thresholds  # What counts as late
+    observe: float  # Seconds between two readings; 0 for one reading
+    target: Version | None  # Version that the cluster is upgraded to
+    audit_log: Path | None  # Names who asks for what it removes
+    first: Reading | None = None  # The first of two readings
 
     def __call__(self, source: Source) -> Report:
         """Read the cluster, and report what is wrong."""

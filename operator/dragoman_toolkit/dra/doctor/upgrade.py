@@ -37,16 +37,12 @@ Asked = Mapping[tuple[str, str], tuple[str, ...]]
 
 @dataclass
 class _Heard:
-    """What the API server and an audit log say.
+    """What the API server and an audit log say."""
 
-    Attributes:
-        asked: As above.
-        gates: Gates that flags set, by `namespace/pod`.
-        unread: What could not be read, by the rule that needs it.
-    """
-
-    asked: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    asked: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)  # As above
+    # Gates that flags set, by `namespace/pod`
     gates: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # What could not be read, by the rule that needs it
     unread: dict[Id, tuple[str, ...]] = field(default_factory=dict)
 
 

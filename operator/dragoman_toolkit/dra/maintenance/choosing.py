@@ -26,23 +26,14 @@ SHOWN_FAILURES = 3
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The devices that a command line means, in the cluster as it was read.
+    """The devices that a command line means, in the cluster as it was read."""
 
-    Attributes:
-        wish: The command line.
-        snapshot: What was read.
-        inventory: What is known about devices.
-        targets: The parsed command line.
-        selection: The devices.
-        holds: All holds of the cluster.
-    """
-
-    wish: WantedDevices
-    snapshot: Snapshot
-    inventory: Inventory
-    targets: tuple[Target, ...]
-    selection: TargetSelection
-    holds: tuple[Hold, ...]
+    wish: WantedDevices  # The command line
+    snapshot: Snapshot  # What was read
+    inventory: Inventory  # What is known about devices
+    targets: tuple[Target, ...]  # The parsed command line
+    selection: TargetSelection  # The devices
+    holds: tuple[Hold, ...]  # All holds of the cluster
 
     def notes(self) -> Iterator[str]:
         """Yield what the answer leaves out."""

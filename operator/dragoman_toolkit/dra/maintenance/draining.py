@@ -41,20 +41,13 @@ _REFUSED = frozenset({400, 401, 403, 404, 405, 422})
 
 @dataclass
 class Drain:
-    """One run of `hold` or `drain`.
+    """One run of `hold` or `drain`."""
 
-    Attributes:
-        source: The cluster.
-        chosen: The devices.
-        options: How they are taken out of service.
-        facts: At the time of reading.
-        quiet: Whether progress goes to standard error, because standard output is a document.
-    """
-
-    source: Source
-    chosen: Chosen
-    options: MaintenanceOptions
-    facts: MaintenanceFacts
+    source: Source  # The cluster
+    chosen: Chosen  # The devices
+    options: MaintenanceOptions  # How they are taken out of service
+    facts: MaintenanceFacts  # At the time of reading
+    # Whether progress goes to standard error, because standard output is a document
     quiet: bool = False
     news: list[News] = field(default_factory=list)
     _drainer: Drainer | None = None

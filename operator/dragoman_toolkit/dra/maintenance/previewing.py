@@ -29,29 +29,17 @@ _FORBIDDEN = 403
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceOptions:
-    """How devices are taken out of service.
+    """How devices are taken out of service."""
 
-    Attributes:
-        command: `hold` or `drain`, for messages.
-        reason: In words.
-        kind: How devices are held; None chooses rules where they are served.
-        evict: What happens to pods.
-        wait: Whether to wait for devices in use.
-        rate: Least seconds between two evictions.
-        timeout: Seconds to wait; 0 for no limit.
-        grace: Seconds that evicted pods have to end; None for each pod's own.
-        unmanaged: Whether pods without a controller are evicted as well.
-    """
-
-    command: str
-    reason: str = ""
-    kind: HoldKind | None = None
-    evict: EvictionMode = EvictionMode.NEVER
-    wait: bool = True
-    rate: float = 0.0
-    timeout: float = 0.0
-    grace: int | None = None
-    unmanaged: bool = False
+    command: str  # `hold` or `drain`, for messages
+    reason: str = ""  # In words
+    kind: HoldKind | None = None  # How devices are held; None chooses rules where they are served
+    evict: EvictionMode = EvictionMode.NEVER  # What happens to pods
+    wait: bool = True  # Whether to wait for devices in use
+    rate: float = 0.0  # Least seconds between two evictions
+    timeout: float = 0.0  # Seconds to wait; 0 for no limit
+    grace: int | None = None  # Seconds that evicted pods have to end; None for each pod's own
+    unmanaged: bool = False  # Whether pods without a controller are evicted as well
 
     def flags(self) -> str:
         """Return the flags without which a drain would not go on."""

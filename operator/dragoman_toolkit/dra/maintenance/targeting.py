@@ -35,21 +35,13 @@ mechanism_option = click.option(
 
 @dataclass(frozen=True, slots=True)
 class WantedDevices:
-    """Which devices a command line means.
+    """Which devices a command line means."""
 
-    Attributes:
-        names: `driver/pool/device`, `driver/pool` or `node/NAME`.
-        node: Node of the devices; empty for all.
-        where: CEL expression; empty for all.
-        dry_run: Whether only the preview is wanted.
-        yes: Whether no question is wanted.
-    """
-
-    names: tuple[str, ...]
-    node: str = ""
-    where: str = ""
-    dry_run: bool = False
-    yes: bool = False
+    names: tuple[str, ...]  # `driver/pool/device`, `driver/pool` or `node/NAME`
+    node: str = ""  # Node of the devices; empty for all
+    where: str = ""  # CEL expression; empty for all
+    dry_run: bool = False  # Whether only the preview is wanted
+    yes: bool = False  # Whether no question is wanted
 
     def arguments(self) -> str:
         """Return the arguments that mean the same devices, for a shell."""

@@ -36,23 +36,14 @@ def policy(gap: int, most: int, protected: tuple[str, ...], *, opted_in: bool) -
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One call of the command.
+    """One call of the command."""
 
-    Attributes:
-        source: The cluster, or a snapshot.
-        namespace: Of the pod.
-        pod: Its name.
-        policy: Whose pods may end.
-        timeout: Seconds of CPU time for the plan.
-        output: As `--output` says.
-    """
-
-    source: Source
-    namespace: str
-    pod: str
-    policy: Policy
-    timeout: float
-    output: str
+    source: Source  # The cluster, or a snapshot
+    namespace: str  # Of the pod
+    pod: str  # Its name
+    policy: Policy  # Whose pods may end
+    timeout: float  # Seconds of CPU time for the plan
+    output: str  # As `--output` says
 
     def print_plan(self) -> int:
         """Print the plan; return the exit status."""

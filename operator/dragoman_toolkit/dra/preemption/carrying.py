@@ -42,21 +42,14 @@ _SAID: Mapping[Phase, str] = {
 
 @dataclass(slots=True)
 class Carrying:
-    """Begins a preemption, or goes on with one that is there.
+    """Begins a preemption, or goes on with one that is there."""
 
-    Attributes:
-        namespace: Of the pod.
-        pod: Its name.
-        policy: Whose pods may end.
-        plan: What to begin with; None to go on with what is there, or to stop it.
-        reserved: Devices of the plan.
-    """
-
-    namespace: str
-    pod: str
-    policy: Policy
+    namespace: str  # Of the pod
+    pod: str  # Its name
+    policy: Policy  # Whose pods may end
+    # What to begin with; None to go on with what is there, or to stop it
     plan: PreemptionPlan | None = None
-    reserved: Sequence[DeviceID] = ()
+    reserved: Sequence[DeviceID] = ()  # Devices of the plan
     _said: str = field(default="")
 
     async def run(self, client: Client) -> Journal:

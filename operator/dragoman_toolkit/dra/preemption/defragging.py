@@ -23,21 +23,13 @@ from dragoman_toolkit.dra.preemption import defrag_report, reading
 
 @dataclass(frozen=True, slots=True)
 class WantedRoom:
-    """The pods that need room.
+    """The pods that need room."""
 
-    Attributes:
-        pod: `name` or `namespace/name` of one that waits; empty for those of files.
-        filenames: Manifests.
-        replicas: How many of the files' pod; None for what the workload says.
-        most: At most so many.
-        priority: Of the files' pod; None for what it says.
-    """
-
-    pod: str
-    filenames: tuple[str, ...]
-    replicas: int | None
-    most: int
-    priority: int | None
+    pod: str  # `name` or `namespace/name` of one that waits; empty for those of files
+    filenames: tuple[str, ...]  # Manifests
+    replicas: int | None  # How many of the files' pod; None for what the workload says
+    most: int  # At most so many
+    priority: int | None  # Of the files' pod; None for what it says
 
 
 def report(source: Source, wish: WantedRoom, timeout: float) -> Report:

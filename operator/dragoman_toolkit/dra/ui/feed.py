@@ -16,25 +16,17 @@ class Feed:
 
     A browser names the revision that it shows; `since` returns what is newer. So a browser that
     was disconnected, however long, catches up with one message.
-
-    Attributes:
-        title: Name of the cluster.
-        page: As last read.
-        revision: Counts changes, from 1.
-        explanations: What `explain` says, by pod.
-        stale: Pods whose explanation was made before something changed.
-        kind: Where the objects come from; see `render.whole`.
-        parts: The page, rendered.
-        changed: Revision of each part, by its kind and name.
     """
 
-    title: str
-    page: Page
-    revision: int = 0
-    explanations: Mapping[str, Report] = field(default_factory=dict)
-    stale: frozenset[str] = frozenset()
-    kind: str = render.CLUSTER
+    title: str  # Name of the cluster
+    page: Page  # As last read
+    revision: int = 0  # Counts changes, from 1
+    explanations: Mapping[str, Report] = field(default_factory=dict)  # What `explain` says, by pod
+    stale: frozenset[str] = frozenset()  # Pods whose explanation was made before something changed
+    kind: str = render.CLUSTER  # Where the objects come from; see `render.whole`.
+    # The page, rendered
     parts: render.PageParts = field(default_factory=lambda: render.PageParts({}, {}, {}, {}))
+    # Revision of each part, by its kind and name
     changed: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @classmethod

@@ -36,42 +36,26 @@ VALUE_LENGTH = 256
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One device on the map.
+    """One device on the map."""
 
-    Attributes:
-        name: Its name within the pool.
-        state: Its state.
-        text: State and holders in words.
-        marked: Whether it is tainted beside its state.
-    """
-
-    name: str
-    state: DeviceState
-    text: str
-    marked: bool
+    name: str  # Its name within the pool
+    state: DeviceState  # Its state
+    text: str  # State and holders in words
+    marked: bool  # Whether it is tainted beside its state
 
 
 @dataclass(frozen=True, slots=True)
 class MapRow:
-    """One node on the map.
+    """One node on the map."""
 
-    Attributes:
-        name: Of the node, SEVERAL, LOST or UNPLACED.
-        free: Devices as `top nodes` counts them.
-        devices: Devices as `top nodes` counts them.
-        dots: Every device.
-        holders: Pairs of a holder and its number of devices, the largest first.
-        problems: Pools that do not count, in words.
-        details: For each dot, what the panel shows; JSON types only.
-    """
-
-    name: str
-    free: int
-    devices: int
-    dots: tuple[Dot, ...]
+    name: str  # Of the node, SEVERAL, LOST or UNPLACED
+    free: int  # Devices as `top nodes` counts them
+    devices: int  # Devices as `top nodes` counts them
+    dots: tuple[Dot, ...]  # Every device
+    # Pairs of a holder and its number of devices, the largest first
     holders: tuple[tuple[str, int], ...]
-    problems: tuple[str, ...]
-    details: tuple[Mapping[str, Any], ...]
+    problems: tuple[str, ...]  # Pools that do not count, in words
+    details: tuple[Mapping[str, Any], ...]  # For each dot, what the panel shows; JSON types only
 
     @property
     def group(self) -> str:

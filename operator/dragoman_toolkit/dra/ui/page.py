@@ -34,76 +34,45 @@ MEANING: Mapping[DeviceState, str] = {
 
 @dataclass(frozen=True, slots=True)
 class WaitingPod:
-    """A pod that waits for devices.
+    """A pod that waits for devices."""
 
-    Attributes:
-        key: `namespace/name`.
-        namespace: Of the pod.
-        classes: DeviceClasses that its claims request.
-        numbers: Places of these in `Page.class_names`.
-        claims: Claims without devices.
-        since: When the scheduler refused it first, as an API timestamp; empty where unknown.
-        message: What the scheduler says.
-    """
-
-    key: str
-    namespace: str
-    classes: tuple[str, ...]
-    numbers: tuple[int, ...]
-    claims: tuple[str, ...]
-    since: str
-    message: str
+    key: str  # `namespace/name`
+    namespace: str  # Of the pod
+    classes: tuple[str, ...]  # DeviceClasses that its claims request
+    numbers: tuple[int, ...]  # Places of these in `Page.class_names`.
+    claims: tuple[str, ...]  # Claims without devices
+    since: str  # When the scheduler refused it first, as an API timestamp; empty where unknown
+    message: str  # What the scheduler says
 
 
 class Advice(NamedTuple):
-    """What to do.
+    """What to do."""
 
-    Attributes:
-        text: Why.
-        commands: To run, in order.
-    """
-
-    text: str
-    commands: tuple[str, ...]
+    text: str  # Why
+    commands: tuple[str, ...]  # To run, in order
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Everything on the page.
+    """Everything on the page."""
 
-    Attributes:
-        taken: When the objects were read, as an API timestamp.
-        kubernetes: The server's version.
-        classes: Devices by class: every device of the map that a class selects.
-        namespaces: The table of `top namespaces`.
-        states: Number of devices in each state.
-        rows: Nodes in the order of `top nodes`, then lost devices.
-        waiting: Pods that wait, at most WAITING_SHOWN.
-        waiting_count: All pods that wait.
-        notes: What could not be listed, selectors that fail, and objects that are left out.
-        class_names: Choices of the filter.
-        namespace_names: Choices of the filter.
-        problems: What is wrong, the worst first.
-        empty: What to do where there are no devices; None where there are.
-        blind: Whether something could not be listed, so that what is not shown may be there.
-        basis: Differs where explanations may differ although rows and pods are the same.
-    """
-
-    taken: str
-    kubernetes: str
-    classes: Table | None
-    namespaces: Table | None
-    states: Mapping[DeviceState, int]
-    rows: tuple[MapRow, ...]
-    waiting: tuple[WaitingPod, ...]
-    waiting_count: int
+    taken: str  # When the objects were read, as an API timestamp
+    kubernetes: str  # The server's version
+    classes: Table | None  # Devices by class: every device of the map that a class selects
+    namespaces: Table | None  # The table of `top namespaces`
+    states: Mapping[DeviceState, int]  # Number of devices in each state
+    rows: tuple[MapRow, ...]  # Nodes in the order of `top nodes`, then lost devices
+    waiting: tuple[WaitingPod, ...]  # Pods that wait, at most WAITING_SHOWN
+    waiting_count: int  # All pods that wait
+    # What could not be listed, selectors that fail, and objects that are left out
     notes: tuple[str, ...]
-    class_names: tuple[str, ...]
-    namespace_names: tuple[str, ...]
-    problems: tuple[PageProblem, ...] = ()
-    empty: Advice | None = None
+    class_names: tuple[str, ...]  # Choices of the filter
+    namespace_names: tuple[str, ...]  # Choices of the filter
+    problems: tuple[PageProblem, ...] = ()  # What is wrong, the worst first
+    empty: Advice | None = None  # What to do where there are no devices; None where there are
+    # Whether something could not be listed, so that what is not shown may be there
     blind: bool = False
-    basis: int = 0
+    basis: int = 0  # Differs where explanations may differ although rows and pods are the same
 
 
 def page(inventory: Inventory, snapshot: Snapshot) -> Page:

@@ -20,38 +20,23 @@ _SEVERE = frozenset({Severity.ERROR, Severity.WARNING})
 
 @dataclass(frozen=True, slots=True)
 class PageProblem:
-    """A finding.
+    """A finding."""
 
-    Attributes:
-        severity: `error` or `warning`.
-        id: Of the finding.
-        about: Its object.
-        message: What is wrong.
-        remedy: What to do about it.
-        since: Since when, as an API timestamp; empty where that is unknown.
-    """
-
-    severity: str
-    id: str
-    about: str
-    message: str
-    remedy: str
-    since: str
+    severity: str  # `error` or `warning`
+    id: str  # Of the finding
+    about: str  # Its object
+    message: str  # What is wrong
+    remedy: str  # What to do about it
+    since: str  # Since when, as an API timestamp; empty where that is unknown
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemGroup:
-    """Problems with the same finding.
+    """Problems with the same finding."""
 
-    Attributes:
-        id: Of the finding.
-        first: Problems that are written out.
-        more: Objects of the others.
-    """
-
-    id: str
-    first: tuple[PageProblem, ...]
-    more: tuple[str, ...]
+    id: str  # Of the finding
+    first: tuple[PageProblem, ...]  # Problems that are written out
+    more: tuple[str, ...]  # Objects of the others
 
 
 def typed(remedy: str) -> tuple[tuple[str, bool], ...]:

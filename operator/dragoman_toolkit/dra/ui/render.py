@@ -44,19 +44,12 @@ Explanations = Mapping[str, Report]
 
 @dataclass(frozen=True, slots=True)
 class PageParts:
-    """The page as parts.
+    """The page as parts."""
 
-    Attributes:
-        sections: HTML by name of the section.
-        rows: HTML by name of the row, in the order of the page.
-        details: JSON by name of the row.
-        groups: In which group of the map each row stands.
-    """
-
-    sections: Mapping[str, str]
-    rows: Mapping[str, str]
-    details: Mapping[str, str]
-    groups: Mapping[str, str]
+    sections: Mapping[str, str]  # HTML by name of the section
+    rows: Mapping[str, str]  # HTML by name of the row, in the order of the page
+    details: Mapping[str, str]  # JSON by name of the row
+    groups: Mapping[str, str]  # In which group of the map each row stands
 
 
 def document(page: Page, explanations: Explanations, *, live: bool) -> PageParts:

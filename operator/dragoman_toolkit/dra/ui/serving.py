@@ -97,13 +97,9 @@ async def _until_interrupted(live: Live, *, follow: bool) -> None:
 
 @dataclass
 class _File:
-    """A snapshot, which never changes.
+    """A snapshot, which never changes."""
 
-    Attributes:
-        snapshot: What is in it.
-    """
-
-    snapshot: Snapshot
+    snapshot: Snapshot  # What is in it
 
     async def read(self) -> Snapshot:
         """Return it."""
@@ -116,13 +112,9 @@ class _File:
 
 @dataclass
 class _Watched:
-    """A cluster that is watched.
+    """A cluster that is watched."""
 
-    Attributes:
-        watcher: Keeps its objects.
-    """
-
-    watcher: Watcher
+    watcher: Watcher  # Keeps its objects
 
     async def read(self) -> Snapshot:
         """Return the cluster as it is now; raise Unusable where it does not answer."""

@@ -18,56 +18,32 @@ Steps = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What a rule found in one object.
+    """What a rule found in one object."""
 
-    Attributes:
-        id: The rule, such as `dra/invalid`.
-        steps: Path of the value within the object.
-        message: What is wrong, one line.
-        suggestion: What to write instead; empty without one.
-        severity: Where it differs from the rule's own.
-        edits: Changes that correct it; empty where `--fix` cannot.
-        offset: Line and column inside a multi-line string, both from 0.
-        at_key: Whether the position is that of the key instead of its value.
-    """
-
-    id: str
-    steps: Steps
-    message: str
-    suggestion: str = ""
-    severity: str = ""
-    edits: tuple[Edit, ...] = ()
-    offset: tuple[int, int] = (0, 0)
-    at_key: bool = True
+    id: str  # The rule, such as `dra/invalid`
+    steps: Steps  # Path of the value within the object
+    message: str  # What is wrong, one line
+    suggestion: str = ""  # What to write instead; empty without one
+    severity: str = ""  # Where it differs from the rule's own
+    edits: tuple[Edit, ...] = ()  # Changes that correct it; empty where `--fix` cannot
+    offset: tuple[int, int] = (0, 0)  # Line and column inside a multi-line string, both from 0
+    at_key: bool = True  # Whether the position is that of the key instead of its value
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """One finding with its place; the order of fields is the order of findings.
+    """One finding with its place; the order of fields is the order of findings."""
 
-    Attributes:
-        file: Name of the file, `-` for standard input.
-        line: From 1.
-        column: From 1, in characters.
-        id: The rule.
-        path: Path within the object, such as `spec.devices.requests[0].name`.
-        message: What is wrong.
-        severity: `error` or `warning`.
-        object: Kind, namespace and name.
-        suggestion: What to write instead; empty without one.
-        fixable: Whether `--fix` corrects it.
-    """
-
-    file: str
-    line: int
-    column: int
-    id: str
-    path: str
-    message: str
-    severity: str
-    object: str
-    suggestion: str = ""
-    fixable: bool = False
+    file: str  # Name of the file, `-` for standard input
+    line: int  # From 1
+    column: int  # From 1, in characters
+    id: str  # The rule
+    path: str  # Path within the object, such as `spec.devices.requests[0].name`.
+    message: str  # What is wrong
+    severity: str  # `error` or `warning`
+    object: str  # Kind, namespace and name
+    suggestion: str = ""  # What to write instead; empty without one
+    fixable: bool = False  # Whether `--fix` corrects it
 
     def document(self) -> dict[str, Any]:
         """Return the stable JSON form."""
@@ -86,19 +62,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, order=True)
 class UnreadableFile:
-    """A file that could not be read.
+    """A file that could not be read."""
 
-    Attributes:
-        file: Its name.
-        line: From 1; 0 where the file as a whole is meant.
-        column: From 1; 0 as above.
-        message: Why.
-    """
-
-    file: str
-    line: int
-    column: int
-    message: str
+    file: str  # Its name
+    line: int  # From 1; 0 where the file as a whole is meant
+    column: int  # From 1; 0 as above
+    message: str  # Why
 
     @property
     def place(self) -> str:
@@ -120,29 +89,18 @@ class UnreadableFile:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The outcome of a check.
+    """The outcome of a check."""
 
-    Attributes:
-        findings: In the order of files, lines and columns.
-        failures: Files that could not be read.
-        objects: Objects that were checked.
-        configs: Driver configs that a schema judged.
-        skipped: Reasons why something was not checked, with their number.
-        ignored: Findings that a comment or annotation with a reason suppresses.
-        left_alone: Objects of kinds that no rule looks at.
-        files: Files that were read.
-        fixed: Findings that `--fix` corrected; they are none any more.
-    """
-
-    findings: tuple[Finding, ...] = ()
-    failures: tuple[UnreadableFile, ...] = ()
-    objects: int = 0
-    configs: int = 0
+    findings: tuple[Finding, ...] = ()  # In the order of files, lines and columns
+    failures: tuple[UnreadableFile, ...] = ()  # Files that could not be read
+    objects: int = 0  # Objects that were checked
+    configs: int = 0  # Driver configs that a schema judged
+    # Reasons why something was not checked, with their number
     skipped: Mapping[str, int] | None = None
-    ignored: int = 0
-    left_alone: int = 0
-    files: tuple[str, ...] = ()
-    fixed: tuple[Finding, ...] = ()
+    ignored: int = 0  # Findings that a comment or annotation with a reason suppresses
+    left_alone: int = 0  # Objects of kinds that no rule looks at
+    files: tuple[str, ...] = ()  # Files that were read
+    fixed: tuple[Finding, ...] = ()  # Findings that `--fix` corrected; they are none any more
 
     @property
     def errors(self) -> int:

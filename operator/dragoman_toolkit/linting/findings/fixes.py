@@ -22,14 +22,10 @@ Steps = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A text with edits applied.
+    """A text with edits applied."""
 
-    Attributes:
-        text: The content of the file.
-        refused: Documents that stay as they are, with the reason.
-    """
-
-    text: str
+    text: str  # The content of the file
+    # Documents that stay as they are, with the reason
     refused: tuple[tuple[ManifestDocument, str], ...] = field(default=())
 
 

@@ -30,15 +30,10 @@ class NotInPlaceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class InPlace:
-    """One document as text and nodes.
+    """One document as text and nodes."""
 
-    Attributes:
-        text: Of the document.
-        nodes: Of the text, with their marks.
-    """
-
-    text: str
-    nodes: DocumentNodes
+    text: str  # Of the document
+    nodes: DocumentNodes  # Of the text, with their marks
 
     def span(self, edit: Edit) -> Span:
         """Return what an edit replaces.

@@ -36,34 +36,21 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A value that the decoder of the API refuses.
+    """A value that the decoder of the API refuses."""
 
-    Attributes:
-        steps: Path of the value.
-        keyword: What it violates: `type`, `enum`, `format`, `range` or `unknown`.
-        value: The value; for `unknown` the field's name.
-        expected: Types, values, the format, or the known names.
-    """
-
-    steps: tuple[str | int, ...]
-    keyword: str
-    value: Any
-    expected: tuple[str, ...]
+    steps: tuple[str | int, ...]  # Path of the value
+    keyword: str  # What it violates: `type`, `enum`, `format`, `range` or `unknown`
+    value: Any  # The value; for `unknown` the field's name
+    expected: tuple[str, ...]  # Types, values, the format, or the known names
 
 
 @dataclass(frozen=True, slots=True)
 class ServedApi:
-    """What one Kubernetes version serves.
+    """What one Kubernetes version serves."""
 
-    Attributes:
-        version: Such as (1, 36).
-        kinds: Definition by `apiVersion/kind`.
-        definitions: Schemas by name.
-    """
-
-    version: Version
-    kinds: Mapping[str, str]
-    definitions: Mapping[str, Schema]
+    version: Version  # Such as (1, 36)
+    kinds: Mapping[str, str]  # Definition by `apiVersion/kind`
+    definitions: Mapping[str, Schema]  # Schemas by name
 
     def schema(self, api_version: str, kind: str) -> Schema | None:
         """Return the schema of a kind; None where it is not served or not known here."""

@@ -18,24 +18,17 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Context:
-    """What a check knows.
+    """What a check knows."""
 
-    Attributes:
-        api: The API of the chosen Kubernetes version.
-        devices: Known devices.
-        objects: Every object of the input, and of the cluster where one was read.
-        complete: Whether a name that no object has cannot exist.
-        driver_configs: Judges the driver configs of an object.
-        any_version: Whether the manifests may go to a server of another version.
-        target: The version that the cluster is upgraded to; None where none was named.
-    """
-
-    api: ServedApi
-    devices: KnownDevices = field(default_factory=KnownDevices)
+    api: ServedApi  # The API of the chosen Kubernetes version
+    devices: KnownDevices = field(default_factory=KnownDevices)  # Known devices
+    # Every object of the input, and of the cluster where one was read
     objects: tuple[Object, ...] = ()
-    complete: bool = False
+    complete: bool = False  # Whether a name that no object has cannot exist
+    # Judges the driver configs of an object
     driver_configs: Callable[[Object], Iterable[Problem]] = lambda _: ()
-    any_version: bool = False
+    any_version: bool = False  # Whether the manifests may go to a server of another version
+    # The version that the cluster is upgraded to; None where none was named
     target: Version | None = None
 
     @property

@@ -23,23 +23,14 @@ _COMMON = "resource.kubernetes.io"
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """One sort of devices of a driver.
+    """One sort of devices of a driver."""
 
-    Attributes:
-        driver: The driver.
-        release: Where the facts come from, such as `v25.12.0`.
-        when: Values that every device of this sort has.
-        attributes: Type by domain and name.
-        capacity: Domains and names.
-        sometimes: Those of both that only some devices of the sort have.
-    """
-
-    driver: str
-    release: str
-    when: Mapping[str, str]
-    attributes: Mapping[tuple[str, str], str]
-    capacity: frozenset[tuple[str, str]]
-    sometimes: frozenset[tuple[str, str]]
+    driver: str  # The driver
+    release: str  # Where the facts come from, such as `v25.12.0`.
+    when: Mapping[str, str]  # Values that every device of this sort has
+    attributes: Mapping[tuple[str, str], str]  # Type by domain and name
+    capacity: frozenset[tuple[str, str]]  # Domains and names
+    sometimes: frozenset[tuple[str, str]]  # Those of both that only some devices of the sort have
 
     def knows(self, part: str, name: tuple[str, str]) -> bool:
         """Tell whether some devices of the sort have an attribute or capacity."""
@@ -52,28 +43,18 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One device of a given slice.
+    """One device of a given slice."""
 
-    Attributes:
-        driver: Its driver.
-        title: `driver/pool/device`.
-        body: Its fields in the form of v1.
-    """
-
-    driver: str
-    title: str
-    body: dict[str, Any]
+    driver: str  # Its driver
+    title: str  # `driver/pool/device`
+    body: dict[str, Any]  # Its fields in the form of v1
 
 
 @dataclass(frozen=True)
 class KnownDevices:
-    """All known devices.
+    """All known devices."""
 
-    Attributes:
-        given: Those of given slices; empty where none were given.
-    """
-
-    given: tuple[Given, ...] = ()
+    given: tuple[Given, ...] = ()  # Those of given slices; empty where none were given
 
     @cached_property
     def sorts(self) -> tuple[Sort, ...]:

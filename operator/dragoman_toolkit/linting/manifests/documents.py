@@ -35,21 +35,13 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class ManifestDocument:
-    """One document of a text.
+    """One document of a text."""
 
-    Attributes:
-        tree: The JSON value.
-        text: The text from the document's first line to its end.
-        line: Number of this first line in the file, from 0.
-        start: Offset of this first line in the file.
-        head: The comments above it, back to the document before.
-    """
-
-    tree: Any
-    text: str
-    line: int
-    start: int
-    head: str = ""
+    tree: Any  # The JSON value
+    text: str  # The text from the document's first line to its end
+    line: int  # Number of this first line in the file, from 0
+    start: int  # Offset of this first line in the file
+    head: str = ""  # The comments above it, back to the document before
 
     def nodes(self) -> Any:
         """Return the root of the nodes with their marks; None where they cannot be built again."""

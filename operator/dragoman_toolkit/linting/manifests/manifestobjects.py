@@ -78,17 +78,11 @@ def reach(value: Any, steps: Steps) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ManifestRequest:
-    """A request of a claim, or one of its alternatives.
+    """A request of a claim, or one of its alternatives."""
 
-    Attributes:
-        name: `main`, or `main/sub` for an alternative.
-        steps: Where its fields stand: the class name, selectors and so on.
-        body: These fields.
-    """
-
-    name: str
-    steps: Steps
-    body: dict[str, Any]
+    name: str  # `main`, or `main/sub` for an alternative
+    steps: Steps  # Where its fields stand: the class name, selectors and so on
+    body: dict[str, Any]  # These fields
 
     @property
     def class_name(self) -> str:
@@ -98,17 +92,11 @@ class ManifestRequest:
 
 @dataclass(frozen=True, slots=True)
 class PodSpec:
-    """The spec of the pods that an object makes.
+    """The spec of the pods that an object makes."""
 
-    Attributes:
-        steps: Where it stands.
-        spec: Its fields.
-        copies: How many pods may run with it at once; None where that is not known.
-    """
-
-    steps: Steps
-    spec: dict[str, Any]
-    copies: int | None
+    steps: Steps  # Where it stands
+    spec: dict[str, Any]  # Its fields
+    copies: int | None  # How many pods may run with it at once; None where that is not known
 
     def containers(self) -> Iterator[tuple[Steps, dict[str, Any]]]:
         """Yield every container with its path."""
@@ -125,19 +113,12 @@ class PodSpec:
 
 @dataclass(frozen=True)
 class Object:
-    """One object of a document.
+    """One object of a document."""
 
-    Attributes:
-        file: Name of its file.
-        document: The document that holds it.
-        root: Where it stands in the document: `()`, or below `items` of a list.
-        tree: The object itself.
-    """
-
-    file: str
-    document: ManifestDocument
-    root: Steps
-    tree: dict[str, Any] = field(repr=False)
+    file: str  # Name of its file
+    document: ManifestDocument  # The document that holds it
+    root: Steps  # Where it stands in the document: `()`, or below `items` of a list
+    tree: dict[str, Any] = field(repr=False)  # The object itself
 
     @cached_property
     def api_version(self) -> str:

@@ -21,17 +21,11 @@ _CONTENT = re.compile(r"\s*((?:[a-z]+/[a-z-]+)(?:\s*,\s*[a-z]+/[a-z-]+)*)\s*:?\s
 
 @dataclass(slots=True)
 class Ignores:
-    """What one object ignores.
+    """What one object ignores."""
 
-    Attributes:
-        lines: Rules by line of the file.
-        everywhere: Rules for the whole object.
-        problems: Ignores that have no effect.
-    """
-
-    lines: dict[int, set[str]] = field(default_factory=dict)
-    everywhere: set[str] = field(default_factory=set)
-    problems: list[Problem] = field(default_factory=list)
+    lines: dict[int, set[str]] = field(default_factory=dict)  # Rules by line of the file
+    everywhere: set[str] = field(default_factory=set)  # Rules for the whole object
+    problems: list[Problem] = field(default_factory=list)  # Ignores that have no effect
 
     def cover(self, rule: str, line: int) -> bool:
         """Tell whether a finding of a rule on a line is ignored."""

@@ -9,17 +9,11 @@ PAGE = "https://dragoman.dev/check"
 
 @dataclass(frozen=True, slots=True)
 class LintRule:
-    """One rule.
+    """One rule."""
 
-    Attributes:
-        id: Stable.
-        severity: Unless a finding or the user says otherwise.
-        summary: What it finds.
-    """
-
-    id: str
-    severity: str
-    summary: str
+    id: str  # Stable
+    severity: str  # Unless a finding or the user says otherwise
+    summary: str  # What it finds
 
     @property
     def url(self) -> str:

@@ -19,19 +19,12 @@ _CONSUMABLE_SINCE = (1, 36)
 
 @dataclass(frozen=True, slots=True)
 class CompiledSelector:
-    """A selector, or why there is none.
+    """A selector, or why there is none."""
 
-    Attributes:
-        selector: What evaluates it; None where it does not compile.
-        tree: Its syntax; None as above.
-        error: The API server's words; empty for a good one.
-        offset: Line and column of the error, from 0.
-    """
-
-    selector: Selector | None
-    tree: Node | None
-    error: str = ""
-    offset: tuple[int, int] = (0, 0)
+    selector: Selector | None  # What evaluates it; None where it does not compile
+    tree: Node | None  # Its syntax; None as above
+    error: str = ""  # The API server's words; empty for a good one
+    offset: tuple[int, int] = (0, 0)  # Line and column of the error, from 0
 
 
 def compiled(expression: str, context: Context) -> CompiledSelector:

@@ -16,19 +16,14 @@ _STEPS = 20_000_000
 
 @dataclass(slots=True)
 class SelectorOutcome:
-    """What selectors make of the given devices.
+    """What selectors make of the given devices."""
 
-    Attributes:
-        matched: Devices that satisfy all.
-        failures: By index of the own selector: on how many devices it fails, and how.
-        considered: By index of the own selector: on how many devices it was evaluated.
-        compiled: Whether all selectors compile.
-    """
-
-    matched: list[Given] = field(default_factory=list)
+    matched: list[Given] = field(default_factory=list)  # Devices that satisfy all
+    # By index of the own selector: on how many devices it fails, and how
     failures: dict[int, tuple[int, str]] = field(default_factory=dict)
+    # By index of the own selector: on how many devices it was evaluated
     considered: dict[int, int] = field(default_factory=dict)
-    compiled: bool = True
+    compiled: bool = True  # Whether all selectors compile
 
 
 def outcome(before: Sequence[str], own: Sequence[str], context: Context) -> SelectorOutcome:

@@ -13,17 +13,11 @@ from dragoman_toolkit.linting.selectors.syntax import Key, guards, is_device, su
 
 @dataclass(frozen=True, slots=True)
 class Implications:
-    """What a selector that is true says about a device.
+    """What a selector that is true says about a device."""
 
-    Attributes:
-        driver: Names that `device.driver` equals; empty where it says nothing.
-        equal: Literal by part, domain and name.
-        present: Attributes and capacities that a device must have, or be tested for.
-    """
-
-    driver: frozenset[str]
-    equal: dict[Key, Any]
-    present: frozenset[Key]
+    driver: frozenset[str]  # Names that `device.driver` equals; empty where it says nothing.
+    equal: dict[Key, Any]  # Literal by part, domain and name
+    present: frozenset[Key]  # Attributes and capacities that a device must have, or be tested for
 
 
 def conjuncts(tree: Node) -> Iterator[Node]:

@@ -20,29 +20,17 @@ from dragoman_toolkit.linting.selectors.syntax import (
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One read of an attribute or capacity.
+    """One read of an attribute or capacity."""
 
-    Attributes:
-        part: `attributes` or `capacity`.
-        domain: Such as `gpu.nvidia.com`.
-        name: Such as `productName`.
-        text: As it is written, for suggestions.
-        guarded: Whether a device without it makes no error.
-        tested: Whether it is the subject of `has()` or `in`.
-        other: The literal it is compared with; None without one.
-        operator: Of that comparison, or the name of the member function called on it.
-        pos: Offset in the expression.
-    """
-
-    part: str
-    domain: str
-    name: str
-    text: str
-    guarded: bool
-    tested: bool
-    other: Any
-    operator: str
-    pos: int
+    part: str  # `attributes` or `capacity`
+    domain: str  # Such as `gpu.nvidia.com`.
+    name: str  # Such as `productName`
+    text: str  # As it is written, for suggestions
+    guarded: bool  # Whether a device without it makes no error
+    tested: bool  # Whether it is the subject of `has()` or `in`
+    other: Any  # The literal it is compared with; None without one
+    operator: str  # Of that comparison, or the name of the member function called on it
+    pos: int  # Offset in the expression
 
 
 _Known = frozenset[Key]

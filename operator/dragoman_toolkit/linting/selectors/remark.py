@@ -12,18 +12,10 @@ NEVER = "dra/never-matches"
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What is wrong with one selector, wherever it stands.
+    """What is wrong with one selector, wherever it stands."""
 
-    Attributes:
-        id: The rule.
-        message: Without the path.
-        suggestion: What to write instead.
-        index: Number of the selector.
-        offset: Line and column in the expression, from 0.
-    """
-
-    id: str
-    message: str
-    suggestion: str = ""
-    index: int = 0
-    offset: tuple[int, int] = (0, 0)
+    id: str  # The rule
+    message: str  # Without the path
+    suggestion: str = ""  # What to write instead
+    index: int = 0  # Number of the selector
+    offset: tuple[int, int] = (0, 0)  # Line and column in the expression, from 0

@@ -39,21 +39,13 @@ KNOWN_CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class SelectorScope:
-    """The selectors of one request or class, with those that are evaluated before them.
+    """The selectors of one request or class, with those that are evaluated before them."""
 
-    Attributes:
-        steps: The list of selectors.
-        class_name: The class of a request; empty for a class itself.
-        before: Expressions of the class.
-        closed: Whether the class is known, so that nothing else narrows the devices.
-        own: Path and expression of each selector.
-    """
-
-    steps: Steps
-    class_name: str
-    before: tuple[str, ...]
-    closed: bool
-    own: tuple[tuple[Steps, str], ...]
+    steps: Steps  # The list of selectors
+    class_name: str  # The class of a request; empty for a class itself
+    before: tuple[str, ...]  # Expressions of the class
+    closed: bool  # Whether the class is known, so that nothing else narrows the devices
+    own: tuple[tuple[Steps, str], ...]  # Path and expression of each selector
 
     @property
     def key(self) -> Key:

@@ -13,14 +13,10 @@ INVALID = "dra/invalid"
 
 @dataclass(slots=True)
 class Errors:
-    """Field errors of one object, collected.
+    """Field errors of one object, collected."""
 
-    Attributes:
-        version: The Kubernetes version whose validation applies, such as (1, 36).
-        problems: The errors in the order in which they were found.
-    """
-
-    version: Version = NEWEST
+    version: Version = NEWEST  # The Kubernetes version whose validation applies, such as (1, 36)
+    # The errors in the order in which they were found
     problems: list[Problem] = field(default_factory=list)
 
     def add(self, steps: Steps, text: str, rule: str = INVALID) -> None:

@@ -12,23 +12,14 @@ from dragoman.inventory.snapshots.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class PublishedNames:
-    """Names that stay.
+    """Names that stay."""
 
-    Attributes:
-        drivers: That publish slices, allocated devices or have a DriverConfigSchema.
-        devices: In slices and allocations.
-        attributes: With and without their domain.
-        capacities: With and without their domain.
-        classes: Of DeviceClasses in the domain of a driver's vendor.
-        managers: Programs that wrote slices.
-    """
-
-    drivers: frozenset[str]
-    devices: frozenset[str]
-    attributes: frozenset[str]
-    capacities: frozenset[str]
-    classes: frozenset[str]
-    managers: frozenset[str]
+    drivers: frozenset[str]  # That publish slices, allocated devices or have a DriverConfigSchema
+    devices: frozenset[str]  # In slices and allocations
+    attributes: frozenset[str]  # With and without their domain
+    capacities: frozenset[str]  # With and without their domain
+    classes: frozenset[str]  # Of DeviceClasses in the domain of a driver's vendor
+    managers: frozenset[str]  # Programs that wrote slices
 
     @property
     def words(self) -> frozenset[str]:

@@ -28,15 +28,10 @@ LEFT_OUT = "(left out)"
 
 @dataclass(frozen=True, slots=True)
 class NameTreatment:
-    """What a treatment asks.
+    """What a treatment asks."""
 
-    Attributes:
-        token: Returns the token of a name in a table.
-        published: Names that stay.
-    """
-
-    token: SeenNames | Tokens
-    published: PublishedNames
+    token: SeenNames | Tokens  # Returns the token of a name in a table
+    published: PublishedNames  # Names that stay
 
     def fact(self, text: str) -> str:
         """Return what a driver publishes; the name of a node as its token."""

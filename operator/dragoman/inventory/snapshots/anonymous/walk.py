@@ -22,15 +22,10 @@ _OPERATOR = words("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """An object whose keys are names.
+    """An object whose keys are names."""
 
-    Attributes:
-        key: Treats a key; None leaves the entry out.
-        value: Treats what stands below it.
-    """
-
-    key: Callable[[NameTreatment, Any], Any]
-    value: Tree
+    key: Callable[[NameTreatment, Any], Any]  # Treats a key; None leaves the entry out
+    value: Tree  # Treats what stands below it
 
 
 @dataclass(frozen=True, slots=True)
