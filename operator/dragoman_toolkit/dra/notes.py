@@ -13,7 +13,7 @@ from dragoman_toolkit.dra.missing import unseen_of
 from dragoman_toolkit.dra.output import Exit
 
 if TYPE_CHECKING:
-    from dragoman.diagnosis.files import PlannedCluster
+    from dragoman_toolkit.diagnosis.files import PlannedCluster
     from dragoman_toolkit.dra.cluster.source import Source
 
 SHOWN = 20

@@ -10,10 +10,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from dragoman.cluster.watcher import Watcher
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
+from dragoman_toolkit.dra.cluster.watcher import Watcher
 from tests.support.worlds.inventory import pool
 from tests.unit.kube.harness import Token
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.doctor.repairs import RepairRefusal, Write, plan_adoption, plan_release
+from dragoman_toolkit.doctor.repairs import RepairRefusal, Write, plan_adoption, plan_release
 from tests.support.manifests import Json
 from tests.support.worlds.doctor import OLD, PROTECTION, World
 

@@ -6,8 +6,8 @@ import pytest
 
 from dragoman.doctor import verdicts
 from dragoman.doctor.finding import Id
-from dragoman.inventory.snapshots.anonymous import vocabulary
 from dragoman_drivers.conformance import checks
+from dragoman_toolkit.anonymous import vocabulary
 from tests.support.worlds import inventory as builders
 from tests.support.worlds.doctor import cases
 from tests.unit.doctor.test_examination import diagnosis

@@ -6,7 +6,8 @@ import pytest
 
 from dragoman.allocation import profile
 from dragoman.inventory.inventory import DeviceState, Inventory
-from dragoman.inventory.usage import quotas, summary
+from dragoman.inventory.usage import summary
+from dragoman_toolkit import quotas
 from tests.support import manifests as objects
 from tests.support.worlds.inventory import (
     CLASS,

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from dragoman.maintenance.holds import Hold, HoldSelector, HoldTaint
-from dragoman.maintenance.releasing import Release, is_taint, release
 from dragoman.maintenance.targets import Target
+from dragoman_toolkit.releasing import Release, is_taint, release
 from tests.unit.maintenance.builders import A, B, held_claim, rule
 
 WHOLE = rule(HoldSelector(A.driver, A.pool))

@@ -12,9 +12,9 @@ from dragoman.diagnosis.explain import cluster_of
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
-from dragoman.preemption.defrag import DefragOutcome, Moves, plan
 from dragoman.preemption.policy import PreemptionCode
 from dragoman.preemption.preemptionfacts import PreemptionFacts
+from dragoman_toolkit.defrag.defrag import DefragOutcome, Moves, plan
 from tests.support import manifests as objects
 from tests.support.manifests import Json
 from tests.support.worlds.inventory import CLASS, claim, device_class, held, pool, snapshot

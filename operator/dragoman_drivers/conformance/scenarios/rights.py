@@ -6,7 +6,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dragoman.doctor.driverrights import (
+from dragoman_base.versions import GROUP
+from dragoman_drivers.conformance.checks import NotRunError, need
+from dragoman_drivers.conformance.scenarios import scenario
+from dragoman_drivers.conformance.site import Site, reference, renamed
+from dragoman_drivers.kubeletplugin.client import CallError
+from dragoman_drivers.throwaway.api import Api, ApiError
+from dragoman_toolkit.doctor.driverrights import (
     DRY_RUN,
     VERSIONS,
     DryRun,
@@ -16,12 +22,6 @@ from dragoman.doctor.driverrights import (
     attempts,
     faults,
 )
-from dragoman_base.versions import GROUP
-from dragoman_drivers.conformance.checks import NotRunError, need
-from dragoman_drivers.conformance.scenarios import scenario
-from dragoman_drivers.conformance.site import Site, reference, renamed
-from dragoman_drivers.kubeletplugin.client import CallError
-from dragoman_drivers.throwaway.api import Api, ApiError
 
 FOREIGN_NODE = "another-node"
 

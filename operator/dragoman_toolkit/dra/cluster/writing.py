@@ -4,9 +4,9 @@ import click
 
 from dragoman import __version__
 from dragoman.cli.terminal import say
-from dragoman.inventory.snapshots.anonymous import anonymized
 from dragoman.inventory.snapshots.documents import KINDS
 from dragoman.inventory.snapshots.snapshot import Snapshot, dump
+from dragoman_toolkit.anonymous import anonymized
 from dragoman_toolkit.dra.cluster.source import Source
 from dragoman_toolkit.dra.output import Exit, Unusable
 

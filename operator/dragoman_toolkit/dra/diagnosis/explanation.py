@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dragoman.allocation import TimeBudget
-from dragoman.diagnosis.files import PlannedCluster, overlaid
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.model.metadata import Metadata
 from dragoman_base.words.spelling import closest
+from dragoman_toolkit.diagnosis.files import PlannedCluster, overlaid
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.cluster.ended import with_pod
 from dragoman_toolkit.dra.cluster.files import documents, require_valid

@@ -7,7 +7,6 @@ from dragoman.allocation import Allocated, Cluster, DeviceID
 from dragoman.diagnosis import subject as subjects
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
 from dragoman.diagnosis.subject import Subject
-from dragoman.diagnosis.suggestions.suggest import suggest
 from dragoman.diagnosis.wording import words
 from dragoman.inventory.ages import UNKNOWN
 from dragoman.inventory.facts.world import PodFact
@@ -15,6 +14,7 @@ from dragoman.inventory.usage.waiting import extended_resources
 from dragoman.model.claim import Claim
 from dragoman.model.metadata import Metadata
 from dragoman.model.pod import TERMINAL_PHASES
+from dragoman_toolkit.diagnosis.suggestions.suggest import suggest
 from dragoman_toolkit.dra.diagnosis import text
 from dragoman_toolkit.dra.diagnosis.report import DiagnosisView, report
 from dragoman_toolkit.dra.inventory import who_table

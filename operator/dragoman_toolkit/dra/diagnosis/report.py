@@ -9,8 +9,8 @@ from dragoman.diagnosis import groups as grouping
 from dragoman.diagnosis.answers import Answer, Explanation, scheduler_message
 from dragoman.diagnosis.explain import cluster_of, exact_requests, explain
 from dragoman.diagnosis.subject import Subject, Wanted
-from dragoman.diagnosis.suggestions.secondsearch import Suggestion
 from dragoman.inventory.inventory import Inventory
+from dragoman_toolkit.diagnosis.suggestions.secondsearch import Suggestion
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.diagnosis.text import reasons_of, request_text
 from dragoman_toolkit.dra.output import Cell, Exit, Report, Table

@@ -7,11 +7,11 @@ from dragoman.diagnosis import groups, wording
 from dragoman.diagnosis.answers import Explanation
 from dragoman.diagnosis.filters import LEFT_OUT
 from dragoman.diagnosis.subject import of_pod
-from dragoman.diagnosis.virtualnodes import manifests
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.usage.summary import count_free
 from dragoman.inventory.usage.waiting import classes_of
+from dragoman_toolkit.diagnosis.virtualnodes import manifests
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.diagnosis.simulation import Simulation
 from dragoman_toolkit.dra.output import Exit, Report, Table

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dragoman.allocation import TimeBudget, TooExpensiveError
-from dragoman.diagnosis.changes import Changes, changed, taint_rule
 from dragoman.diagnosis.explain import unreadable
-from dragoman.diagnosis.files import WORKLOADS, PlannedCluster, flat, overlaid
-from dragoman.diagnosis.simulate import MOST, Placement, largest, place
-from dragoman.diagnosis.virtualnodes import ChangeError, Virtual
-from dragoman.diagnosis.virtualnodes import added as nodes_of
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import Inventory, take
+from dragoman_toolkit.diagnosis.changes import Changes, changed, taint_rule
+from dragoman_toolkit.diagnosis.files import WORKLOADS, PlannedCluster, flat, overlaid
+from dragoman_toolkit.diagnosis.simulate import MOST, Placement, largest, place
+from dragoman_toolkit.diagnosis.virtualnodes import ChangeError, Virtual
+from dragoman_toolkit.diagnosis.virtualnodes import added as nodes_of
 from dragoman_toolkit.dra import notes, output
 from dragoman_toolkit.dra.cluster.files import documents, require_valid, trees
 from dragoman_toolkit.dra.output import Unusable

@@ -9,12 +9,12 @@ from dragoman.diagnosis import wording
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, times_out
 from dragoman.diagnosis.explain import exact_requests, unreadable
 from dragoman.diagnosis.subject import Wanted
-from dragoman.diagnosis.suggestions.guards import Guard, guard
-from dragoman.diagnosis.suggestions.secondsearch import ChangeKind, Suggestion
 from dragoman.inventory.ages import age
 from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import Inventory
 from dragoman.model.requests import ExactRequest
+from dragoman_toolkit.diagnosis.suggestions.guards import Guard, guard
+from dragoman_toolkit.diagnosis.suggestions.secondsearch import ChangeKind, Suggestion
 from dragoman_toolkit.dra.output import Table
 
 DEFAULT_SCHEDULER = "default-scheduler"

@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from dragoman.doctor.doctorfacts import DoctorFacts
-from dragoman.doctor.driverrights import Existing, Identity, RightsFault
 from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.doctor.pools import Plugins, is_ready
 from dragoman.inventory.facts.world import PodFact
@@ -16,6 +15,7 @@ from dragoman.kube.client import Client
 from dragoman.kube.credentials.impersonation import impersonation_headers
 from dragoman.kube.kubeconfig import Credentials
 from dragoman.kube.resources import NODES, PODS
+from dragoman_toolkit.doctor.driverrights import Existing, Identity, RightsFault
 from dragoman_toolkit.dra.cluster.connection import explained
 from dragoman_toolkit.dra.cluster.source import Source
 from dragoman_toolkit.dra.doctor.probing import NoDryRunError, examine

@@ -1,6 +1,9 @@
 """Try what a driver's account may write. Every write is a dry run."""
 
-from dragoman.doctor.driverrights import (
+from dragoman.kube.client import MERGE_PATCH, Client
+from dragoman.kube.errors import ApiError
+from dragoman_base.versions import GROUP
+from dragoman_toolkit.doctor.driverrights import (
     DRY_RUN,
     TOO_WIDE,
     VERSIONS,
@@ -13,9 +16,6 @@ from dragoman.doctor.driverrights import (
     attempts,
     faults,
 )
-from dragoman.kube.client import MERGE_PATCH, Client
-from dragoman.kube.errors import ApiError
-from dragoman_base.versions import GROUP
 
 _JSON = "application/json"
 

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dragoman.doctor.repairs import Plan, Write, plan_adoption, plan_release
 from dragoman.kube.client import FIELD_MANAGER, MERGE_PATCH, find, items
 from dragoman.kube.discovery import discover
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import PODS
 from dragoman.model.fields import MalformedObjectError
+from dragoman_toolkit.doctor.repairs import Plan, Write, plan_adoption, plan_release
 from dragoman_toolkit.dra.formats import Output
 from dragoman_toolkit.dra.output import Exit, Report, Unusable, show
 
 if TYPE_CHECKING:
-    from dragoman.doctor.repairs import Plan, Write
     from dragoman.inventory.snapshots.documents import Document
     from dragoman.kube.client import Client
     from dragoman.kube.resources import Resource
+    from dragoman_toolkit.doctor.repairs import Plan, Write
     from dragoman_toolkit.dra.cluster.source import Source
 
 Planner = Callable[["Document", Iterable["Document"]], "Plan"]

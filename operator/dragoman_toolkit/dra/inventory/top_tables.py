@@ -10,13 +10,14 @@ from dragoman.inventory.ages import UNKNOWN, age
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import Inventory, InventoryDevice, take
 from dragoman.inventory.snapshots.documents import PREEMPTION
-from dragoman.inventory.usage import quotas, summary
-from dragoman.inventory.usage.quotas import Charge, NamespaceRow
+from dragoman.inventory.usage import summary
 from dragoman_base.words import counted
+from dragoman_toolkit import quotas
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.missing import missing
 from dragoman_toolkit.dra.output import Cell, Report, Table
 from dragoman_toolkit.dra.reports import Nothing
+from dragoman_toolkit.quotas import Charge, NamespaceRow
 
 if TYPE_CHECKING:
     from dragoman.inventory.usage.rows import ClassRow, NodeRow, PodRow, Share

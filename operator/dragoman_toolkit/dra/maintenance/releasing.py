@@ -9,13 +9,13 @@ from dragoman.controllers.maintenance.view import served_rules
 from dragoman.controllers.maintenance.writer import Writer
 from dragoman.kube.discovery import discover
 from dragoman.maintenance.manifests import Origin
-from dragoman.maintenance.releasing import Release, is_hold, is_taint, lines, release
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.cluster.source import Source
 from dragoman_toolkit.dra.formats import Output
 from dragoman_toolkit.dra.maintenance.choosing import Chosen, choose, confirm, require_devices
 from dragoman_toolkit.dra.maintenance.targeting import WantedDevices
 from dragoman_toolkit.dra.output import Exit, Report, show
+from dragoman_toolkit.releasing import Release, is_hold, is_taint, lines, release
 
 if TYPE_CHECKING:
     from collections.abc import Callable

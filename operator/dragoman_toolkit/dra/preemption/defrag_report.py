@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from dragoman.inventory.facts.world import PodFact, World
-from dragoman.preemption.defrag import DefragOutcome, Move, Moves
 from dragoman_base.words import counted
+from dragoman_toolkit.defrag.defrag import DefragOutcome, Move, Moves
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.output import Cell, Exit, Report, Table
 from dragoman_toolkit.dra.preemption import reading

@@ -6,13 +6,13 @@ from typing import Any
 
 from dragoman.allocation import TimeBudget, TooExpensiveError
 from dragoman.diagnosis.explain import cluster_of
-from dragoman.diagnosis.files import overlaid
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import take
-from dragoman.preemption.defrag import plan
 from dragoman.preemption.preemptionfacts import PreemptionFacts
+from dragoman_toolkit.defrag.defrag import plan
+from dragoman_toolkit.diagnosis.files import overlaid
 from dragoman_toolkit.dra.cluster.ended import with_pod
 from dragoman_toolkit.dra.cluster.files import documents, require_valid
 from dragoman_toolkit.dra.cluster.source import Source

@@ -15,10 +15,10 @@ import click
 
 from dragoman import logs
 from dragoman.cli.terminal import say
-from dragoman.cluster.watcher import Watcher
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman_toolkit.dra.cluster.connection import client_of, explained
 from dragoman_toolkit.dra.cluster.source import Source
+from dragoman_toolkit.dra.cluster.watcher import Watcher
 from dragoman_toolkit.dra.output import ProgressLine
 from dragoman_toolkit.dra.ui.file import NEEDS, kind_of, title
 from dragoman_toolkit.dra.ui.live import Live, ObjectSource

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.doctor.driverrights import (
+from dragoman.kube.errors import ApiError
+from dragoman_toolkit.doctor.driverrights import (
     TOO_WIDE,
     DryRunAnswer,
     Existing,
@@ -14,7 +15,6 @@ from dragoman.doctor.driverrights import (
     attempts,
     faults,
 )
-from dragoman.kube.errors import ApiError
 from dragoman_toolkit.dra.doctor.probing import NoDryRunError, examine
 
 DRIVER = Identity("gpu.example.com", "gpu", "plugin", "plugin-1", "pod-uid", "node-1", "node-uid")

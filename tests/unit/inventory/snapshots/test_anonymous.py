@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from dragoman.inventory.snapshots.anonymous import anonymized
-from dragoman.inventory.snapshots.anonymous.fields import FIELDS
 from dragoman.inventory.snapshots.documents import KEPT, KINDS, reduced
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen, dump, load
 from dragoman_base.versions import NEWEST
+from dragoman_toolkit.anonymous import anonymized
+from dragoman_toolkit.anonymous.fields import FIELDS
 from dragoman_toolkit.linting.knowledge.api import api_of
 from tests.e2e.toolkit.worlds import TAINT, make
 from tests.support import manifests as objects

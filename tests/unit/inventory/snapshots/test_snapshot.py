@@ -12,7 +12,6 @@ from dragoman.allocation import profile
 from dragoman.diagnosis.filters import Load, rejections
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
-from dragoman.inventory.snapshots.anonymous import anonymized
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.inventory.snapshots.snapshot import (
     API_VERSION,
@@ -25,6 +24,7 @@ from dragoman.inventory.snapshots.snapshot import (
     read,
 )
 from dragoman.inventory.usage import summary
+from dragoman_toolkit.anonymous import anonymized
 from tests.support import manifests as objects
 from tests.support.worlds.inventory import (
     CLASS,

@@ -13,10 +13,10 @@ from dragoman.diagnosis.answers import Explanation, NodeAnswer
 from dragoman.diagnosis.explain import BUDGET, conclude, explain
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import rejections
-from dragoman.diagnosis.room import PlacementRoom, named
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.world import NodeFact, PodFact
 from dragoman.inventory.inventory import Inventory, take
+from dragoman_toolkit.diagnosis.room import PlacementRoom, named
 
 MOST = 10_000
 """Pods of one answer."""

@@ -5,14 +5,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from dragoman.allocation import Code, Reason
 from dragoman.diagnosis.answers import NodeAnswer
-from dragoman.diagnosis.suggestions.secondsearch import (
+from dragoman.inventory.holders import Holding
+from dragoman.inventory.inventory import Inventory
+from dragoman_toolkit.diagnosis.suggestions.secondsearch import (
     ChangeKind,
     SecondSearches,
     Suggestion,
     without,
 )
-from dragoman.inventory.holders import Holding
-from dragoman.inventory.inventory import Inventory
 
 _HELD = frozenset(
     {Code.DEVICE_IN_USE, Code.CAPACITY_EXCEEDED, Code.COUNTERS_EXCEEDED, Code.TAINT_NOT_TOLERATED}

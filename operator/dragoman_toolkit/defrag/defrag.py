@@ -14,12 +14,12 @@ from itertools import combinations
 from dragoman.allocation import Allocated, Cluster, DeviceID
 from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.facts.world import NodeFact
-from dragoman.preemption.layout import Layout, Placed, Put
-from dragoman.preemption.movable import Movable, movable
 from dragoman.preemption.policy import DEFAULT, Policy, PreemptionReason
 from dragoman.preemption.preemptionfacts import PreemptionFacts, priority_of
 from dragoman.preemption.spending import Spending
 from dragoman.preemption.trial import PreemptionTrial
+from dragoman_toolkit.defrag.layout import Layout, Placed, Put
+from dragoman_toolkit.defrag.movable import Movable, movable
 
 CALLS = 20_000
 """Searches of one plan: about 10 s."""

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from dragoman.allocation import DeviceTaintRule, Taint
-from dragoman.diagnosis.virtualnodes import ChangeError, Virtual, copied
 from dragoman.inventory.facts.world import World
 from dragoman.model.claim import Claim
+from dragoman_toolkit.diagnosis.virtualnodes import ChangeError, Virtual, copied
 
 MAX_NODES = 1000
 """Virtual nodes of one answer."""

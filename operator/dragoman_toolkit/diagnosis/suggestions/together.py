@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.allocation import Claim
-from dragoman.diagnosis.suggestions.secondsearch import (
+from dragoman.diagnosis.wording import listed
+from dragoman_toolkit.diagnosis.suggestions.secondsearch import (
     Change,
     ChangeKind,
     SecondSearches,
     Suggestion,
 )
-from dragoman.diagnosis.wording import listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.inventory.snapshots.anonymous.treatments import (
+from dragoman_toolkit.anonymous.treatments import (
     KEY,
     NODE_NAME,
     VALUE,
@@ -15,7 +15,7 @@ from dragoman.inventory.snapshots.anonymous.treatments import (
     empty,
     words,
 )
-from dragoman.inventory.snapshots.anonymous.vocabulary import HOSTNAME
+from dragoman_toolkit.anonymous.vocabulary import HOSTNAME
 
 _OPERATOR = words("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 

@@ -6,12 +6,12 @@ do, so that answers differ in names alone. What drivers publish stays, because s
 
 from dataclasses import replace
 
-from dragoman.inventory.snapshots.anonymous.fields import FIELDS
-from dragoman.inventory.snapshots.anonymous.publishednames import published_names
-from dragoman.inventory.snapshots.anonymous.tokens import SeenNames, Tokens
-from dragoman.inventory.snapshots.anonymous.treatments import LEFT_OUT, NameTreatment, version
-from dragoman.inventory.snapshots.anonymous.walk import treated
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
+from dragoman_toolkit.anonymous.fields import FIELDS
+from dragoman_toolkit.anonymous.publishednames import published_names
+from dragoman_toolkit.anonymous.tokens import SeenNames, Tokens
+from dragoman_toolkit.anonymous.treatments import LEFT_OUT, NameTreatment, version
+from dragoman_toolkit.anonymous.walk import treated
 
 
 def anonymized(snapshot: Snapshot) -> Snapshot:

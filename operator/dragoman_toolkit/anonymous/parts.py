@@ -4,8 +4,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dragoman.inventory.snapshots.anonymous.tokens import NODE
-from dragoman.inventory.snapshots.anonymous.treatments import (
+from dragoman.inventory.snapshots.documents import (
+    EXTENDED_RESOURCE_ANNOTATION,
+    KINDS,
+    LEFT_CONSUMERS_ANNOTATION,
+    MAINTENANCE,
+    OVERLAPPED,
+    POD_CLAIM_ANNOTATION,
+    PREEMPTION,
+)
+from dragoman.model.departure import record, recorded
+from dragoman_toolkit.anonymous.tokens import NODE
+from dragoman_toolkit.anonymous.treatments import (
     API_VERSION,
     ATTRIBUTE,
     CAPACITY,
@@ -37,21 +47,11 @@ from dragoman.inventory.snapshots.anonymous.treatments import (
     quantity,
     words,
 )
-from dragoman.inventory.snapshots.anonymous.walk import (
+from dragoman_toolkit.anonymous.walk import (
     KeyedValues,
     MapOf,
     Tree,
 )
-from dragoman.inventory.snapshots.documents import (
-    EXTENDED_RESOURCE_ANNOTATION,
-    KINDS,
-    LEFT_CONSUMERS_ANNOTATION,
-    MAINTENANCE,
-    OVERLAPPED,
-    POD_CLAIM_ANNOTATION,
-    PREEMPTION,
-)
-from dragoman.model.departure import record, recorded
 
 
 def _without_names(names: NameTreatment, value: Any) -> Any:

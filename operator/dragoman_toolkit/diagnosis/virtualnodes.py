@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dragoman.allocation import Content, Device, Node, Slice
-from dragoman.diagnosis.files import overlaid
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.world import NodeFact, World
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.inventory.snapshots.snapshot import Snapshot
+from dragoman_toolkit.diagnosis.files import overlaid
 
 HOSTNAME = "kubernetes.io/hostname"
 

@@ -6,14 +6,14 @@ from dragoman.allocation import FatalError
 from dragoman.diagnosis.answers import Explanation, NodeAnswer
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import INSUFFICIENT, TOO_MANY, Load, placed, rejections
-from dragoman.diagnosis.suggestions.secondsearch import (
+from dragoman.inventory.facts.world import PodFact
+from dragoman.inventory.inventory import Inventory
+from dragoman_toolkit.diagnosis.suggestions.secondsearch import (
     ChangeKind,
     SecondSearches,
     Suggestion,
     without,
 )
-from dragoman.inventory.facts.world import PodFact
-from dragoman.inventory.inventory import Inventory
 
 PODS = 64
 """Pods of one node that are tried, those that request least first."""

@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.inventory.snapshots.anonymous import vocabulary
-from dragoman.inventory.snapshots.anonymous.publishednames import PublishedNames
-from dragoman.inventory.snapshots.anonymous.tokens import (
+from dragoman.model.amounts import AmountError, amount
+from dragoman_cel.syntax.literals import LiteralError, string
+from dragoman_cel.syntax.tokens import Token, tokenize
+from dragoman_toolkit.anonymous import vocabulary
+from dragoman_toolkit.anonymous.publishednames import PublishedNames
+from dragoman_toolkit.anonymous.tokens import (
     NODE,
     PLUGIN_RESOURCES,
     RESOURCE,
     SeenNames,
     Tokens,
 )
-from dragoman.model.amounts import AmountError, amount
-from dragoman_cel.syntax.literals import LiteralError, string
-from dragoman_cel.syntax.tokens import Token, tokenize
 
 LEFT_OUT = "(left out)"
 

@@ -2,7 +2,11 @@
 
 from collections.abc import Mapping
 
-from dragoman.inventory.snapshots.anonymous.parts import (
+from dragoman.inventory.snapshots.documents import (
+    MIRROR,
+    PREEMPTIBLE,
+)
+from dragoman_toolkit.anonymous.parts import (
     AMOUNTS,
     API_WORDS,
     BOOLEAN,
@@ -21,7 +25,7 @@ from dragoman.inventory.snapshots.anonymous.parts import (
     TOLERATION,
     metadata,
 )
-from dragoman.inventory.snapshots.anonymous.treatments import (
+from dragoman_toolkit.anonymous.treatments import (
     ATTRIBUTE,
     CLASS,
     CONDITION,
@@ -49,15 +53,11 @@ from dragoman.inventory.snapshots.anonymous.treatments import (
     quota_key,
     words,
 )
-from dragoman.inventory.snapshots.anonymous.walk import (
+from dragoman_toolkit.anonymous.walk import (
     KeyedValues,
     MapOf,
     Tree,
     labels,
-)
-from dragoman.inventory.snapshots.documents import (
-    MIRROR,
-    PREEMPTIBLE,
 )
 
 FIELDS: Mapping[str, Mapping[str, Tree]] = {

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from dragoman.allocation import Claim, Code, FatalError, Reason, allocate
 from dragoman.diagnosis.answers import NodeAnswer
-from dragoman.diagnosis.suggestions.secondsearch import (
+from dragoman.inventory.inventory import Inventory
+from dragoman_toolkit.diagnosis.suggestions.secondsearch import (
     BUDGET,
     Change,
     ChangeKind,
@@ -15,7 +16,6 @@ from dragoman.diagnosis.suggestions.secondsearch import (
     Suggestion,
     with_requests,
 )
-from dragoman.inventory.inventory import Inventory
 
 _MISSING = re.compile(r"no such key: ([A-Za-z_][A-Za-z0-9_]*)")
 _DEFAULTS = {"bool": "false", "int": "0", "string": '""'}

@@ -10,10 +10,14 @@ from dragoman.allocation import Claim, Cluster, Code, PoolID, TooExpensiveError
 from dragoman.allocation.extendedresources import NAME as EXTENDED
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
 from dragoman.diagnosis.idleclaims import removed
-from dragoman.diagnosis.suggestions.guards import guarding
-from dragoman.diagnosis.suggestions.holders import ending, held_parts, holders
-from dragoman.diagnosis.suggestions.nodespace import making_room
-from dragoman.diagnosis.suggestions.secondsearch import (
+from dragoman.inventory.inventory import Inventory
+from dragoman.inventory.snapshots.documents import PREEMPTION
+from dragoman.model.deviceid import DeviceID
+from dragoman.model.taints import Toleration
+from dragoman_toolkit.diagnosis.suggestions.guards import guarding
+from dragoman_toolkit.diagnosis.suggestions.holders import ending, held_parts, holders
+from dragoman_toolkit.diagnosis.suggestions.nodespace import making_room
+from dragoman_toolkit.diagnosis.suggestions.secondsearch import (
     SEARCHES,
     Change,
     ChangeKind,
@@ -22,11 +26,7 @@ from dragoman.diagnosis.suggestions.secondsearch import (
     with_requests,
     without,
 )
-from dragoman.diagnosis.suggestions.together import ChangeStep, together
-from dragoman.inventory.inventory import Inventory
-from dragoman.inventory.snapshots.documents import PREEMPTION
-from dragoman.model.deviceid import DeviceID
-from dragoman.model.taints import Toleration
+from dragoman_toolkit.diagnosis.suggestions.together import ChangeStep, together
 
 MOST = 16
 """Changes of one kind in an answer; the nearest nodes come first."""
