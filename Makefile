@@ -78,7 +78,7 @@ unit: setup ## Run the tests without a control plane, in minutes, with half the 
 	@export DRAGOMAN_EXAMPLES=$${DRAGOMAN_EXAMPLES:-0.5}; \
 		$(MAKE) -j3 --output-sync=target unit-configs unit-claims unit-wire
 
-UNIT_CONFIGS := tests/unit/cel tests/unit/driverconfigs tests/unit/webhooks
+UNIT_CONFIGS := tests/unit/cel tests/unit/configs tests/unit/webhooks
 
 # Side by side: those of driver configs, those that mostly wait for time-outs, and all others.
 .PHONY: unit-configs unit-claims unit-wire
@@ -86,10 +86,10 @@ unit-configs:
 	@$(PYTEST) -q -m 'not slow' $(UNIT_CONFIGS)
 
 unit-wire:
-	@$(PYTEST) -q -m 'not slow' tests/unit/kube/http
+	@$(PYTEST) -q -m 'not slow' tests/unit/dragoman/kube/http
 
 unit-claims:
-	@$(PYTEST) -q -m 'not slow' $(UNIT_CONFIGS:%=--ignore=%) --ignore=tests/unit/kube/http tests/unit tests/test_layout.py
+	@$(PYTEST) -q -m 'not slow' $(UNIT_CONFIGS:%=--ignore=%) --ignore=tests/unit/dragoman/kube/http tests/unit tests/test_layout.py
 
 # Each of the test processes would compile a new checkout for itself.
 .PHONY: bytecode
@@ -175,7 +175,7 @@ test-preemption: controlplane ## Play RUNS random preemptions from SEED on with 
 
 .PHONY: test-defrag
 test-defrag: controlplane ## Compare plans of moves with brute force in 1,000 small worlds, and carry out MOVES of them
-	@DRAGOMAN_EXAMPLES=50 $(PYTEST) -q -s tests/unit/preemption/test_defrag.py
+	@DRAGOMAN_EXAMPLES=50 $(PYTEST) -q -s tests/unit/toolkit/defrag/test_defrag.py
 	@DRAGOMAN_MOVES=$(or $(MOVES),100) $(PYTEST) -q -s tests/e2e/preemption/test_moves.py
 
 .PHONY: test-node

@@ -53,7 +53,7 @@ def without_events(registry: kopf.OperatorRegistry) -> tuple[kopf.OperatorRegist
     """Split a registry: its activities for kopf, its event handlers for reflectors.
 
     kopf starts its own watches for every event handler that it is given. Only this module touches
-    kopf's internals; tests/unit/test_handlers.py notices when they change.
+    kopf's internals; tests/unit/dragoman/test_handlers.py notices when they change.
     """
     activities = kopf.OperatorRegistry()
     for handler in registry._activities.get_all_handlers():  # noqa: SLF001 — no public way

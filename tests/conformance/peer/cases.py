@@ -1,6 +1,6 @@
 """The reviews that all webhooks get, and what is right: what the driver does at prepare time.
 
-Most are the rows of the catalog's tables of verdicts (tests/unit/driverconfigs/data). The
+Most are the rows of the catalog's tables of verdicts (tests/unit/configs/data). The
 others are about what stands around the parameters.
 """
 

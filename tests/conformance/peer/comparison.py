@@ -145,7 +145,7 @@ received the same {cases} AdmissionReviews: those of {titles}, built from their 
 modules, with the feature gates {gates} on, and dragoman with its catalog and the same gates.
 
 The driver's own code decides what is right; the tables and their sources are in
-tests/unit/driverconfigs/data. "crashes" is a panic on the input, which the API server reports as
+tests/unit/configs/data. "crashes" is a panic on the input, which the API server reports as
 `EOF`: with `failurePolicy: Fail` the user does not see the reason. The vendors' charts register
 their webhooks for claims and templates only, and these webhooks reject every DeviceClass that they
 are sent. `make comparison` repeats the comparison.
