@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-DATA = Path(__file__).parents[2] / "unit/driverconfigs/data"
+DATA = Path(__file__).parents[2] / "unit/configs/data"
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 

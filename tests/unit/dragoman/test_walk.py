@@ -24,7 +24,7 @@ from tests.unit.dragoman.kube.virtual_time import in_virtual_time
 from tests.unit.webhooks.harness import serving as serving_webhook
 
 ROOT = Path(__file__).parents[3]
-SOURCES = (ROOT / "operator/dragoman", ROOT / "webhooks/dragoman_webhooks")
+SOURCES = (ROOT / "operator", ROOT / "webhooks")
 PAGE = (ROOT / "docs/architecture.md").read_text()
 END_OF_LIST = (
     b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1",'
