@@ -12,20 +12,12 @@ from dragoman.inventory.snapshots.documents import (
     reduced,
 )
 from dragoman.inventory.snapshots.snapshot import Snapshot
+from dragoman_toolkit import stored
+from dragoman_toolkit.workloads import workload
 
 CLUSTER_WIDE = frozenset(
     {"nodes", "namespaces", "resourceslices", "deviceclasses", "devicetaintrules"}
 )
-WORKLOADS: Mapping[str, tuple[str, ...]] = {
-    "Deployment": ("spec", "template"),
-    "ReplicaSet": ("spec", "template"),
-    "StatefulSet": ("spec", "template"),
-    "DaemonSet": ("spec", "template"),
-    "ReplicationController": ("spec", "template"),
-    "Job": ("spec", "template"),
-    "CronJob": ("spec", "jobTemplate", "spec", "template"),
-}
-"""Where workloads have their pod template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +82,13 @@ def flat(trees: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
 
 def _objects(tree: Mapping[str, Any], namespace: str) -> Iterator[tuple[str, Document]]:
     kind = str(tree.get("kind"))
-    if kind in WORKLOADS:
-        pod = _inside(tree, WORKLOADS[kind])
-        metadata = _inside(tree, ("metadata",))
-        own = {
-            "name": metadata.get("name"),
-            "namespace": metadata.get("namespace"),
-            "labels": _inside(pod, ("metadata", "labels")),
-        }
-        yield "pods", _placed("pods", {"metadata": own, "spec": pod.get("spec")}, namespace)
-    elif kind in KINDS:
-        plural = KINDS[kind]
-        yield plural, _placed(plural, tree, namespace)
+    if kind in KINDS:
+        yield KINDS[kind], _placed(KINDS[kind], tree, namespace)
+    elif found := workload(tree):
+        for pods in found.pods:
+            name = "-".join(filter(None, (found.name, pods.role)))
+            own = {"name": name, "namespace": found.namespace, "labels": pods.labels or {}}
+            yield "pods", _placed("pods", {"metadata": own, "spec": pods.plain()}, namespace)
 
 
 def _inside(tree: Mapping[str, Any], path: Iterable[str]) -> Mapping[str, Any]:
@@ -113,6 +100,9 @@ def _inside(tree: Mapping[str, Any], path: Iterable[str]) -> Mapping[str, Any]:
 
 def _placed(plural: str, tree: Mapping[str, Any], namespace: str) -> Document:
     """Return an object with what the API server would add: a namespace and defaults."""
+    # What is stored depends on fields that no answer needs, such as hostNetwork.
+    if plural == "pods" and isinstance(tree.get("spec"), Mapping):
+        tree = {**tree, "spec": stored.pod_spec(tree["spec"])}
     document = reduced(plural, tree)
     metadata = dict(_inside(document, ("metadata",)))
     metadata["name"] = str(metadata.get("name") or metadata.get("generateName") or "unnamed")
@@ -120,39 +110,11 @@ def _placed(plural: str, tree: Mapping[str, Any], namespace: str) -> Document:
         metadata["namespace"] = str(metadata.get("namespace") or namespace)
     document = {**document, "metadata": metadata}
     if plural == "resourceclaims":
-        return {**document, "spec": _defaulted(_inside(document, ("spec",)))}
+        return {**document, "spec": stored.claim_spec(_inside(document, ("spec",)))}
     if plural == "resourceclaimtemplates":
-        spec = _defaulted(_inside(document, ("spec", "spec")))
+        spec = stored.claim_spec(_inside(document, ("spec", "spec")))
         return {**document, "spec": {"spec": spec}}
     return document
-
-
-def _defaulted(spec: Mapping[str, Any]) -> Document:
-    """Set allocationMode and count as the API server does."""
-    devices = _inside(spec, ("devices",))
-    requests = devices.get("requests")
-    if not isinstance(requests, list):
-        return spec
-    return {**spec, "devices": {**devices, "requests": [*map(_request, requests)]}}
-
-
-def _request(request: Any) -> Any:
-    if not isinstance(request, Mapping):
-        return request
-    changed = dict(request)
-    if isinstance(request.get("exactly"), Mapping):
-        changed["exactly"] = _exact(request["exactly"])
-    if isinstance(request.get("firstAvailable"), list):
-        changed["firstAvailable"] = [
-            _exact(one) if isinstance(one, Mapping) else one for one in request["firstAvailable"]
-        ]
-    return changed
-
-
-def _exact(request: Mapping[str, Any]) -> Document:
-    mode = request.get("allocationMode") or "ExactCount"
-    count = {"count": request.get("count") or 1} if mode == "ExactCount" else {}
-    return {**request, "allocationMode": mode, **count}
 
 
 def _key(document: Document) -> str:

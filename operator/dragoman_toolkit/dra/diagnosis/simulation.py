@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +13,14 @@ from dragoman.diagnosis.explain import unreadable
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import Inventory, take
 from dragoman_toolkit.diagnosis.changes import Changes, changed, taint_rule
-from dragoman_toolkit.diagnosis.files import WORKLOADS, PlannedCluster, flat, overlaid
+from dragoman_toolkit.diagnosis.files import PlannedCluster, flat, overlaid
 from dragoman_toolkit.diagnosis.simulate import MOST, Placement, largest, place
 from dragoman_toolkit.diagnosis.virtualnodes import ChangeError, Virtual
 from dragoman_toolkit.diagnosis.virtualnodes import added as nodes_of
 from dragoman_toolkit.dra import notes, output
 from dragoman_toolkit.dra.cluster.files import documents, require_valid, trees
 from dragoman_toolkit.dra.output import Unusable
+from dragoman_toolkit.workloads import workload
 
 if TYPE_CHECKING:
     from dragoman.inventory.facts.world import PodFact, World
@@ -187,13 +188,12 @@ def only_pod(planned: PlannedCluster) -> str:
 
 
 def replicas_of(trees: Sequence[Any]) -> int:
-    """Return what the workload of the files says, 1 without a number."""
+    """Return how many pods the workload of the files runs at a time, 1 without a number."""
     for tree in flat(trees):
-        spec = tree.get("spec") if tree.get("kind") in WORKLOADS else None
-        for name in ("replicas", "parallelism", "completions"):
-            found = spec.get(name) if isinstance(spec, Mapping) else None
-            if type(found) is int and 0 < found <= MOST:
-                return found
+        found = workload(tree)
+        for pods in found.pods if found else ():
+            if pods.copies:
+                return min(pods.copies, MOST)
     return 1
 
 

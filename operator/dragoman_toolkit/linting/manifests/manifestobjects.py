@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from dragoman_toolkit.linting.manifests.documents import ManifestDocument
+from dragoman_toolkit.workloads import PodSpec, workload
 
 GROUP = "resource.k8s.io"
 _MAX_LIST = 100_000
@@ -25,8 +26,6 @@ POD_SPECS: Mapping[str, Steps] = {
 }
 """Where each kind holds the spec of its pods."""
 
-_SCHEMAS = ("CustomResourceDefinition", "ConfigMap", "Secret")
-"""Kinds that may hold the text or the schema of pods, but no pods."""
 _POD_GROUPS = ("v1", "apps/v1", "batch/v1")
 _FLAT = (
     "deviceClassName",
@@ -88,27 +87,6 @@ class ManifestRequest:
     def class_name(self) -> str:
         """Name the DeviceClass; empty without one."""
         return text(self.body.get("deviceClassName"))
-
-
-@dataclass(frozen=True, slots=True)
-class PodSpec:
-    """The spec of the pods that an object makes."""
-
-    steps: Steps  # Where it stands
-    spec: dict[str, Any]  # Its fields
-    copies: int | None  # How many pods may run with it at once; None where that is not known
-
-    def containers(self) -> Iterator[tuple[Steps, dict[str, Any]]]:
-        """Yield every container with its path."""
-        for name in ("initContainers", "containers", "ephemeralContainers"):
-            for index, container in enumerate(sequence(self.spec.get(name))):
-                yield (*self.steps, name, index), mapping(container)
-
-    def uses(self) -> Iterator[tuple[Steps, list[Any]]]:
-        """Yield `resources.claims` of every container with its path."""
-        for steps, container in self.containers():
-            claims = sequence(mapping(container.get("resources")).get("claims"))
-            yield (*steps, "resources", "claims"), claims
 
 
 @dataclass(frozen=True)
@@ -206,18 +184,16 @@ class Object:
 
     @cached_property
     def pods(self) -> PodSpec | None:
-        """The spec of the pods that this object is or makes; None for other kinds."""
-        steps = POD_SPECS.get(self.kind)
-        if steps is None or self.api_version not in _POD_GROUPS:
+        """The spec of the pods that this object is or makes; None for kinds of other groups."""
+        if self.kind not in POD_SPECS or self.api_version not in _POD_GROUPS:
             return None
-        return PodSpec(steps, mapping(reach(self.tree, steps)), _copies(self))
+        return self.pod_specs[0] if self.pod_specs else PodSpec(POD_SPECS[self.kind], {}, 1)
 
     @cached_property
     def pod_specs(self) -> tuple[PodSpec, ...]:
-        """The specs of all pods that this object is or makes, in any kind, known by their shape."""
-        if self.in_group or (self.pods is None and self.kind in _SCHEMAS):
-            return ()
-        return (self.pods,) if self.pods is not None else tuple(_shaped(self.tree))
+        """The specs of all pods that this object is or makes, in any kind."""
+        found = None if self.in_group else workload(self.tree)
+        return found.pods if found else ()
 
     def selectors(self) -> Iterator[tuple[Steps, str]]:
         """Yield the CEL selectors with their paths."""
@@ -233,36 +209,6 @@ class Object:
             yield ("spec", "selectors"), sequence(reach(self.tree, ("spec", "selectors")))
         for request in self.requests:
             yield (*request.steps, "selectors"), sequence(request.body.get("selectors"))
-
-
-def _shaped(tree: Any) -> Iterator[PodSpec]:
-    """Yield what has containers and claims as the spec of a pod has, wherever it stands."""
-    stack: list[tuple[Steps, Any]] = [((), tree)]
-    while stack:
-        steps, value = stack.pop()
-        if isinstance(value, list):
-            stack += [((*steps, index), one) for index, one in enumerate(value)]
-        elif isinstance(value, dict):
-            found = PodSpec(steps, value, 1)
-            if isinstance(value.get("containers"), list) and (
-                "resourceClaims" in value or any(uses for _, uses in found.uses())
-            ):
-                yield found
-            else:
-                stack += [((*steps, name), one) for name, one in value.items()]
-
-
-def _copies(obj: Object) -> int | None:
-    spec = mapping(obj.tree.get("spec"))
-    if obj.kind in ("Pod", "PodTemplate"):
-        return 1
-    if obj.kind == "DaemonSet":
-        return None
-    if obj.kind == "CronJob":
-        spec = mapping(reach(spec, ("jobTemplate", "spec")))
-    name = "parallelism" if obj.kind in ("Job", "CronJob") else "replicas"
-    value = spec.get(name, 1)
-    return value if type(value) is int else 1
 
 
 def objects(file: str, document: ManifestDocument) -> Iterator[Object]:

@@ -12,7 +12,6 @@ from dragoman_toolkit.linting.findings.finding import Problem, Steps, render
 from dragoman_toolkit.linting.knowledge.context import Context
 from dragoman_toolkit.linting.manifests.manifestobjects import (
     Object,
-    PodSpec,
     mapping,
     reach,
     sequence,
@@ -20,6 +19,7 @@ from dragoman_toolkit.linting.manifests.manifestobjects import (
 )
 from dragoman_toolkit.linting.rules.pods import claim_kinds, pod_claims
 from dragoman_toolkit.linting.selectors.scopes import scopes
+from dragoman_toolkit.workloads import PodSpec
 
 TOO_MANY = "dra/too-many-devices"
 UNUSED = "dra/claim-unused"

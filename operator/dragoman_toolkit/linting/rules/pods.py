@@ -8,12 +8,12 @@ from dragoman_toolkit.linting.findings.finding import ERROR, WARNING, Problem, S
 from dragoman_toolkit.linting.knowledge.context import Context
 from dragoman_toolkit.linting.manifests.manifestobjects import (
     Object,
-    PodSpec,
     mapping,
     sequence,
     text,
 )
 from dragoman_toolkit.linting.selectors.scopes import scopes
+from dragoman_toolkit.workloads import PodSpec
 
 MISSING = "dra/reference-missing"
 SHARED = "dra/shared-claim"

@@ -5,9 +5,10 @@ from typing import Any
 
 from dragoman_toolkit.linting.findings.finding import Steps
 from dragoman_toolkit.linting.knowledge.api import is_quantity
-from dragoman_toolkit.linting.manifests.manifestobjects import PodSpec, mapping, sequence, text
+from dragoman_toolkit.linting.manifests.manifestobjects import mapping, sequence, text
 from dragoman_toolkit.linting.validation.errors import Errors
 from dragoman_toolkit.linting.validation.names import label_fault, subdomain_fault
+from dragoman_toolkit.workloads import PodSpec
 
 _NATIVE = re.compile(r"(.*\.)?kubernetes\.io")
 """Domains of resources that are none of a device plugin or class."""
