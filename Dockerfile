@@ -31,9 +31,9 @@ RUN --mount=type=bind,from=base,source=/var/lib/dpkg/status.d,target=/packages \
 RUN for folder in aio client/api client/models; do \
         find "/app/kubernetes/$folder" -mindepth 1 -maxdepth 1 ! -name __init__.py -exec rm -rf {} +; \
     done
-COPY operator/dragoman /app/dragoman
-COPY webhooks/dragoman_webhooks /app/dragoman_webhooks
-COPY crds /app/dragoman/crds
+COPY operator /app
+COPY webhooks /app
+COPY crds /app/dragoman_configs/crds
 # Nothing can be compiled at run time: the root file system is read-only.
 RUN PYTHONHASHSEED=0 python -m compileall -qq --invalidation-mode=unchecked-hash /app
 

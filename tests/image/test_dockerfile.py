@@ -69,11 +69,14 @@ def test_the_image_holds_what_the_wheel_holds() -> None:
     wheel = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["hatch"]["build"][
         "targets"
     ]["wheel"]
-    expected = {path: "/app/" + path.split("/")[-1] for path in wheel["packages"]}
-    expected |= {path: f"/app/{inside}" for path, inside in wheel["force-include"].items()}
     copied = dict(line.split() for line in instructions(BUILD, "COPY"))
     assert copied.pop("requirements.txt") == copied.pop("tests/image/sbom.py") == "./"
-    assert copied == expected
+    roots = [source for source, target in copied.items() if target == "/app"]
+    faces = (face for root in roots for face in (CHECKOUT / root).glob("*/__init__.py"))
+    assert {str(one.parent.relative_to(CHECKOUT)) for one in faces} == {*wheel["packages"]}
+    assert {path: place for path, place in copied.items() if path not in roots} == {
+        path: f"/app/{inside}" for path, inside in wheel["force-include"].items()
+    }
 
 
 def test_both_images_leave_out_the_same_generated_code() -> None:

@@ -72,7 +72,7 @@ def test_the_wheel_says_where_to_find_what(packages: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (one for one in archive.namelist() if one.endswith("METADATA"))
         metadata = HeaderParser().parsestr(archive.read(name).decode())
-        assert "dragoman/crds/driverconfigschemas.yaml" in archive.namelist()
+        assert "dragoman_configs/crds/driverconfigschemas.yaml" in archive.namelist()
     urls = dict(one.split(", ") for one in metadata.get_all("Project-URL") or ())
     assert {"Source", "Issues", "Documentation", "Changelog"} <= urls.keys()
     assert metadata["Author"] == "dragoman maintainers"
@@ -85,10 +85,12 @@ def test_the_page_of_the_toolkit_is_made_from_the_wheel_alone(tmp_path: Path) ->
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "app")
-    source = ROOT / "operator/dragoman"
-    data = {path.relative_to(source) for path in source.rglob("*") if path.suffix in DATA}
+    roots = (ROOT / "operator", ROOT / "webhooks")
+    data = {
+        path.relative_to(root) for root in roots for path in root.rglob("*") if path.suffix in DATA
+    }
     assert {path.name for path in data} >= {"page.css", "page.js", "page.html.j2"}
-    assert [path for path in data if not (tmp_path / "app/dragoman" / path).is_file()] == []
+    assert [path for path in data if not (tmp_path / "app" / path).is_file()] == []
     snapshot, page = ROOT / "examples/toolkit/cluster.jsonl", tmp_path / "page.html"
     command = [sys.executable, "-m", "dragoman", "top", "--html", str(page)]
     subprocess.run(
@@ -99,7 +101,8 @@ def test_the_page_of_the_toolkit_is_made_from_the_wheel_alone(tmp_path: Path) ->
         capture_output=True,
     )
     html = page.read_text()
-    assert (source / "cli/dra/ui/static/page.css").read_text().strip() in html
+    style = ROOT / "operator/dragoman_toolkit/dra/ui/static/page.css"
+    assert style.read_text().strip() in html
     assert "node-1" in html
 
 

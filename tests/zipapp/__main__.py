@@ -29,18 +29,19 @@ PACKAGES = (
 """What the check imports; a test runs it without any other package."""
 
 MODULES = (
-    "__init__.py",
-    "cel",
-    "cli/__init__.py",
-    "cli/check",
-    "cli/completing.py",
-    "cli/manifests.py",
-    "cli/terminal.py",
-    "cli/unusable.py",
-    "driverconfigs",
-    "linting",
-    "versions.py",
-    "words",
+    "operator/dragoman/__init__.py",
+    "operator/dragoman/cli/__init__.py",
+    "operator/dragoman/cli/completing.py",
+    "operator/dragoman/cli/terminal.py",
+    "operator/dragoman_base",
+    "operator/dragoman_cel",
+    "operator/dragoman_toolkit/__init__.py",
+    "operator/dragoman_toolkit/check",
+    "operator/dragoman_toolkit/completion.py",
+    "operator/dragoman_toolkit/linting",
+    "operator/dragoman_toolkit/manifests.py",
+    "operator/dragoman_toolkit/unusable.py",
+    "webhooks/dragoman_configs",
 )
 
 
@@ -52,8 +53,8 @@ def build(folder: Path) -> Path:
         for name in PACKAGES:
             _copy_distribution(name, site)
         for module in MODULES:
-            _copy(ROOT / "operator/dragoman" / module, site / "dragoman" / module)
-        _copy(ROOT / "crds", site / "dragoman/crds")
+            _copy(ROOT / module, site / module.partition("/")[2])
+        _copy(ROOT / "crds", site / "dragoman_configs/crds")
         command = [sys.executable, "-m", "shiv", "--site-packages", str(site), "--compressed"]
         entry = ["--entry-point", "dragoman_toolkit.check.check:check", "--compile-pyc"]
         target = ["--python", "/usr/bin/env python3", "--output-file", str(folder / NAME)]

@@ -8,6 +8,7 @@ import functools
 import io
 import re
 import tokenize
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,7 +59,11 @@ KEPT = re.compile(r"docs/(?:adr|bench)/|CHANGELOG|\.json")
 BANNED = {word: re.compile(rf"\b(?:{word})\b", re.IGNORECASE) for word in WORDS}
 PAGE_BANNED = {word: re.compile(rf"\b(?:{word})\b", re.IGNORECASE) for word in PAGE_WORDS}
 EXEMPT = re.compile(r"`[^`]*`|Devices?HeldByNobody|[\w-]+nobody[\w-]*|https?://\S+|65534")
-CODE = ("operator/dragoman", "webhooks/dragoman_webhooks")
+CODE = tuple(
+    str(face.parent.relative_to(ROOT))
+    for root in ("operator", "webhooks")
+    for face in sorted((ROOT / root).glob("*/__init__.py"))
+)
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "charts", "examples", "Makefile")
 SUFFIXES = {".md", ".yaml", ".tpl", ".txt", ""}
 
@@ -133,6 +138,11 @@ def areas() -> list[str]:
 @pytest.mark.parametrize("area", areas())
 def test_words(area: str) -> None:
     assert [fault for path in files(area) for fault in faults(path)] == []
+
+
+def test_every_package_of_the_wheel_is_read() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert set(CODE) == {*project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]}
 
 
 @pytest.mark.parametrize(
