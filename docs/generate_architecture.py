@@ -26,6 +26,7 @@ SHELLS = (
     "dragoman.logs",
     "dragoman.metrics",
     "dragoman.settings",
+    "dragoman.surroundings",
 )
 """Everything may import these: they are not drawn."""
 

@@ -145,3 +145,25 @@ def test_annotations_are_strings_only_where_that_is_needed() -> None:
                     idle.append(str(path))
     assert imports
     assert idle == []
+
+
+OF_SURROUNDINGS = re.compile(
+    r"\b(?:time\.(?:monotonic|time|perf_counter|thread_time|sleep)|random\.\w|uuid[14]\(|urandom"
+    r"|datetime\.(?:now|utcnow|today)|date\.today|gethostname|to_thread|run_in_executor"
+    r"|Thread\(|ThreadPoolExecutor|ProcessPoolExecutor)"
+)
+
+
+@pytest.mark.parametrize("package", ["kube", "cluster", "controllers", "process"])
+def test_processes_take_time_chance_and_threads_from_their_surroundings(package: str) -> None:
+    """Otherwise they cannot run in virtual time; see docs/adr/0022."""
+    sources = sorted((ROOT / "operator" / "dragoman" / package).rglob("*.py"))
+    assert sources
+    found = [
+        f"{path.relative_to(ROOT)}: {one[0]}"
+        for path in sources
+        for one in OF_SURROUNDINGS.finditer(path.read_text())
+    ]
+    assert found == []
+    surroundings = (ROOT / "operator" / "dragoman" / "surroundings.py").read_text()
+    assert OF_SURROUNDINGS.search(surroundings)

@@ -17,11 +17,11 @@ from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.snapshot import Snapshot
-from dragoman.kube.worker import in_daemon_thread
 from dragoman.preemption.planner import plan
 from dragoman.preemption.policy import Policy
 from dragoman.preemption.preemptionfacts import PreemptionFacts
 from dragoman.preemption.reservation import toleration
+from dragoman.surroundings import in_daemon_thread
 from tests.support.manifests import Json
 from tests.support.worlds import inventory as builders
 from tests.support.worlds.preemption import holding, node, waiting

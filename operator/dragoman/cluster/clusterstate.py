@@ -1,8 +1,8 @@
 """The stores of what claims need, and since when states hold."""
 
-import time
 from collections.abc import Callable, Iterator
 
+from dragoman import surroundings
 from dragoman.kube.store import DeletedUIDs, OwnWrites, Store
 from dragoman.model.claim import Claim
 from dragoman.model.holder import ClaimHolder
@@ -20,7 +20,7 @@ class Since:
         clock: Monotonic seconds.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = surroundings.monotonic) -> None:
         self._clock = clock
         self._since: dict[str, dict[str, tuple[str, float]]] = {}
 

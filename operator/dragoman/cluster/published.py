@@ -1,10 +1,10 @@
 """The published devices: which a target matches, for drains and for reviews."""
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dragoman import surroundings
 from dragoman.allocation.requests.expressions import load_engine
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.cluster.devices import DeviceStores
@@ -12,7 +12,6 @@ from dragoman.inventory.facts.profiles import observed_profile
 from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.inventory.facts.world import world_of
 from dragoman.inventory.inventory import Inventory, take
-from dragoman.kube.worker import in_daemon_thread
 from dragoman.maintenance.targets import Target, TargetError, extent, select
 from dragoman.model.deviceid import DeviceID
 from dragoman_cel.budget import StepBudget
@@ -46,11 +45,11 @@ class ReviewedDevices:
     async def run(self) -> None:
         """Follow the slices until cancelled."""
         while True:
-            began = time.monotonic()
+            began = surroundings.monotonic()
             self._changed.clear()
             self._inventory = await self._published.inventory()
             # Drivers may change slices all the time: reviews come before an up-to-date count.
-            await asyncio.sleep(max(PAUSE, REST * (time.monotonic() - began)))
+            await asyncio.sleep(max(PAUSE, REST * (surroundings.monotonic() - began)))
             await self._changed.wait()
 
     def count(self, target: Mapping[str, Any]) -> Matches | None:
@@ -63,7 +62,7 @@ class ReviewedDevices:
         )
         published = len(inventory.devices)
         load_engine()
-        late = late_after(REVIEW_SECONDS, time.thread_time)
+        late = late_after(REVIEW_SECONDS, surroundings.cpu)
         try:
             found = extent(inventory, Target(*parts), StepBudget(REVIEW_STEPS), late)
         except TargetError as error:
@@ -71,7 +70,9 @@ class ReviewedDevices:
         return Matches(found.some, found.some and not found.others, published, found.failure)
 
 
-def late_after(seconds: float, clock: Callable[[], float] = time.monotonic) -> Callable[[], bool]:
+def late_after(
+    seconds: float, clock: Callable[[], float] = surroundings.monotonic
+) -> Callable[[], bool]:
     """Return a function that says whether these seconds have passed."""
     end = clock() + seconds
     return lambda: clock() > end
@@ -81,7 +82,7 @@ async def selected(inventory: Inventory, target: Target) -> tuple[DeviceID, ...]
     """Return the devices that meet a target; raise TargetError."""
     # In a thread: an expression may take milliseconds on each of thousands of devices.
     late = late_after(PASS_SECONDS)
-    return (await in_daemon_thread(select, inventory, [target], late)).ids
+    return (await surroundings.in_daemon_thread(select, inventory, [target], late)).ids
 
 
 class Published:
@@ -107,7 +108,7 @@ class Published:
             contents = tuple(one.content for one in self._devices.slices.store if one.content)
             changes = self._changes
             # Thousands of devices take a second; reviews and claims must not wait for it.
-            found = await in_daemon_thread(take, world_of(contents), profile)
+            found = await surroundings.in_daemon_thread(take, world_of(contents), profile)
             if changes != self._changes:
                 return found  # what changed since belongs to the next one
             self._inventory = found

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dragoman import surroundings
 from dragoman.inventory.snapshots.documents import OPTIONAL, Document, reduced
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
 from dragoman.kube.client import Client
@@ -16,7 +17,6 @@ from dragoman.kube.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
-from dragoman.kube.wallclock import now
 from dragoman_base.versions import OLDEST
 from dragoman_base.versions import name as version_name
 
@@ -57,7 +57,7 @@ class Reader:
             ApiError: The API server does not answer, or refuses for another reason than rights.
             NotServedError: It does not serve Dynamic Resource Allocation.
         """
-        taken = now()
+        taken = surroundings.timestamp()
         version, served = await asyncio.gather(self.client.get("/version"), self._served())
         plurals = dict.fromkeys(plurals)
         wanted = [plural for plural in plurals if plural in served]
@@ -134,7 +134,7 @@ class Reader:
                 async for items in self._pages(resource, namespace):
                     # Objects are reduced page by page: whole ones would take ten times the memory.
                     # In a thread, because the operator reconciles claims at the same time.
-                    found += await asyncio.to_thread(self._reduced, resource.plural, items)
+                    found += await surroundings.in_thread(self._reduced, resource.plural, items)
                     self.progress(resource.plural, len(found))
             except ApiError as error:
                 # A list that took longer than etcd keeps its revision is read again from the start.

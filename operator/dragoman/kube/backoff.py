@@ -3,8 +3,7 @@
 Keys of work queues have their own: `kube.workqueue`.
 """
 
-import random
-import time
+from dragoman import surroundings
 
 FIRST = 0.1
 LONGEST = 30.0
@@ -21,14 +20,14 @@ class Backoff:
 
     def next(self, retry_after: float | None = None) -> float:
         """Return the delay after a failure, at least what the server's Retry-After demands."""
-        now = time.monotonic()
+        now = surroundings.monotonic()
         if now - self._failed > RESET_AFTER:
             self._delay = 0.0
         self._failed = now
         self._delay = min(LONGEST, max(FIRST, self._delay * 2))
-        return max(retry_after or 0.0, self._delay * (0.75 + random.random() / 2))
+        return max(retry_after or 0.0, self._delay * (0.75 + surroundings.chance().random() / 2))
 
     def succeeded(self) -> None:
         """Note a success; a single one right after a failure does not reset the delay."""
-        if time.monotonic() - self._failed > RESET_AFTER:
+        if surroundings.monotonic() - self._failed > RESET_AFTER:
             self._delay = 0.0

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -11,10 +10,10 @@ from urllib.parse import urlencode, urlsplit
 
 import orjson
 
-from dragoman import __version__
+from dragoman import __version__, surroundings
 from dragoman.kube.decoding import decode
 from dragoman.kube.errors import ApiError
-from dragoman.kube.http.pool import ConnectionPool
+from dragoman.kube.http.pool import ConnectionPool, Pool
 from dragoman.kube.http.request import Request, encode_headers
 from dragoman.kube.http.response import HttpError, Response, StatusError
 from dragoman.kube.http.stream import Predicate
@@ -43,7 +42,9 @@ class Client:
 
     credentials: Credentials  # Where the API server is, and who asks
     timeout: float = 0.0  # Seconds until a request without an answer fails; 0 for RESPONSE_TIMEOUT
-    _pool: ConnectionPool = field(init=False, repr=False)
+    # Carries the requests instead of sockets
+    transport: Pool | None = None
+    _pool: Pool = field(init=False, repr=False)
     _prefix: str = field(init=False, repr=False)
     _renewing: asyncio.Lock = field(init=False, repr=False, default_factory=asyncio.Lock)
     # How many requests and watches had no answer, as while the API server restarts
@@ -52,7 +53,7 @@ class Client:
 
     async def __aenter__(self) -> Self:
         server = self.credentials.server
-        self._pool = ConnectionPool(
+        self._pool = self.transport or ConnectionPool(
             server, ReloadingTLSContext(self.credentials).context, self.timeout
         )
         self._pool.reload_tls()  # fails now, not with the first request, if files are unreadable
@@ -155,7 +156,7 @@ class Client:
         self, method: str, target: str, content: bytes | None, content_type: str
     ) -> dict[str, Any]:
         request = Request(method, target, await self._authorized(), content, content_type)
-        began = time.monotonic()
+        began = surroundings.monotonic()
         code = 0
         try:
             response = await self._pool.send(request)
@@ -165,7 +166,7 @@ class Client:
             raise ApiError(0, "NoAnswer", f"{method} {target}: {error}") from error
         finally:
             if metrics := _metrics():
-                metrics.request_done(method, code, time.monotonic() - began)
+                metrics.request_done(method, code, surroundings.monotonic() - began)
         return _understand(response)
 
     async def _renew(self, refusal: ApiError | None) -> None:

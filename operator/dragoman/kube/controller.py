@@ -1,11 +1,11 @@
 """A controller as in controller-runtime: workers take keys from a work queue and reconcile them."""
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from dragoman import surroundings
 from dragoman.kube.errors import ApiError
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
@@ -75,7 +75,7 @@ class Controller(Generic[Key]):
 
     async def _resync(self) -> None:
         while True:
-            await asyncio.sleep(self.resync * (0.9 + random.random() / 5))
+            await asyncio.sleep(self.resync * (0.9 + surroundings.chance().random() / 5))
             self.enqueue_all()
 
     async def _work(self, lane: str) -> None:

@@ -3,15 +3,12 @@
 import asyncio
 import hashlib
 import re
-import socket
-import time
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.recent import Recent
@@ -79,7 +76,7 @@ class EventRecorder:
         self._count = 0
         self._delayed: set[asyncio.TimerHandle] = set()
         self._added = asyncio.Event()
-        self._instance = socket.gethostname()
+        self._instance = surroundings.current().host()
 
     def warn(  # noqa: PLR0913 — the fields of an Event
         self,
@@ -104,7 +101,7 @@ class EventRecorder:
         """
         # Numbers in a note, as a quota's usage, do not make it another cause.
         cause = (regarding.uid, reason, subject + DIGITS.sub("0", note))
-        now = time.monotonic()
+        now = surroundings.monotonic()
         if now - self._reported.get(cause, float("-inf")) < REPEAT_AFTER:
             return
         log.warning(note, kind=regarding.kind, namespace=regarding.namespace, name=regarding.name)
@@ -195,7 +192,7 @@ def _event(
     identities: Sequence[str] = ("",),
 ) -> _Event:
     reason, action, note = content
-    now = datetime.now(UTC)
+    now = surroundings.now()
     new = f"{note}{now.isoformat()}"
     names = tuple(_name(regarding, f"{reason}\0{identity or new}") for identity in identities)
     fields = {

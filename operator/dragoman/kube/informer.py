@@ -1,7 +1,6 @@
 """Informers: one resource, its store, and those that observe its changes."""
 
 import asyncio
-import random
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from typing import Any, Generic
 
 import orjson
 
+from dragoman import surroundings
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import MERGE_PATCH, Client, find, items
 from dragoman.kube.errors import ApiError
@@ -253,7 +253,7 @@ class Informer(Generic[Fact]):
         """Resync at once and then every `interval` seconds, with back-off while it fails."""
         while True:
             await self.resync_until_complete()
-            await asyncio.sleep(interval * (0.9 + random.random() / 5))
+            await asyncio.sleep(interval * (0.9 + surroundings.chance().random() / 5))
 
     def delete_missing(self, before: list[Fact], listed: set[str]) -> None:
         """Delete the facts that were stored before a list began and whose UID it does not have."""

@@ -1,11 +1,9 @@
 """How to reach the API server: kubeconfig or in-cluster, with tokens that rotate."""
 
-import asyncio
 import base64
 import os
 import ssl
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from dragoman import surroundings
 from dragoman.kube.credentials import files, plugin
 from dragoman.kube.credentials.files import Choice, ConnectionSettingsError
 from dragoman.kube.credentials.impersonation import Headers, impersonation_headers
@@ -110,9 +109,9 @@ class Credentials:
 
     async def authorization(self) -> str | None:
         """Return the Authorization header's value, fetched again every REFRESH_INTERVAL."""
-        if self._header is None or time.monotonic() - self._fetched > REFRESH_INTERVAL:
+        if self._header is None or surroundings.monotonic() - self._fetched > REFRESH_INTERVAL:
             # Set first, so that a single caller refreshes while the others use the old header.
-            self._fetched = time.monotonic()
+            self._fetched = surroundings.monotonic()
             self._header = await self._refreshed(self._current)
         return self._header
 
@@ -121,15 +120,15 @@ class Credentials:
 
         At most once a second, however many requests were refused.
         """
-        if time.monotonic() - self._renewed < RENEW_INTERVAL:
+        if surroundings.monotonic() - self._renewed < RENEW_INTERVAL:
             return
-        self._renewed = self._fetched = time.monotonic()
+        self._renewed = self._fetched = surroundings.monotonic()
         self._header = await self._refreshed(self._reload)
 
     async def _refreshed(self, source: Callable[[], str | None]) -> str | None:
         """Read a source; keep the old header where it fails, because it may recover."""
         try:
-            return await asyncio.to_thread(source)
+            return await surroundings.in_thread(source)
         except Exception as error:
             if self._header is None:
                 raise CredentialsUnavailableError(f"no credentials: {error}") from error

@@ -7,17 +7,11 @@ another may start. Every write besides is idempotent or carries a precondition.
 """
 
 import asyncio
-import os
-import random
-import socket
-import time
-import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.kube.client import Client, find
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import LEASES
@@ -48,11 +42,6 @@ class LeaderElectionConfig:
             )
 
 
-def identity() -> str:
-    """Return a unique name of this process, a new one after each restart."""
-    return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}"
-
-
 @dataclass
 class LeaderElector:
     """Acquires, renews and releases a Lease."""
@@ -61,7 +50,7 @@ class LeaderElector:
     namespace: str  # Its namespace
     name: str  # Its name
     config: LeaderElectionConfig = field(default_factory=LeaderElectionConfig)  # Its durations
-    identity: str = field(default_factory=identity)
+    identity: str = field(default_factory=surroundings.identity)
     # Kept on the Lease by the leader; the next leader reads them here
     annotations: dict[str, str] = field(default_factory=dict)
     _lease: dict[str, Any] | None = None
@@ -77,7 +66,7 @@ class LeaderElector:
     @property
     def leading(self) -> bool:
         """Whether this process may write now."""
-        return time.monotonic() < self._renewed + self.config.renew_deadline
+        return surroundings.monotonic() < self._renewed + self.config.renew_deadline
 
     async def run(self, lead: Callable[[], Coroutine[None, None, None]]) -> None:
         """Compete for the Lease until cancelled; cancel `lead` when the Lease is lost."""
@@ -86,7 +75,8 @@ class LeaderElector:
                 if await self._try():
                     await self._hold(lead)
                 # Half the period: a released Lease is acquired within one period.
-                await asyncio.sleep(self.config.retry_period * (0.5 + random.random() / 4))
+                luck = surroundings.chance().random()
+                await asyncio.sleep(self.config.retry_period * (0.5 + luck / 4))
         finally:
             await asyncio.shield(self._release())
 
@@ -117,7 +107,7 @@ class LeaderElector:
 
     async def _pause(self, work: asyncio.Task[None]) -> None:
         """Sleep until the next renewal, the renewal deadline, or a new annotation."""
-        left = self._renewed + self.config.renew_deadline - time.monotonic()
+        left = self._renewed + self.config.renew_deadline - surroundings.monotonic()
         hurry = asyncio.create_task(self._hurry.wait())
         both: set[asyncio.Task[Any]] = {hurry, work}
         timeout = max(0.0, min(self.config.retry_period, left))
@@ -129,7 +119,7 @@ class LeaderElector:
 
     async def _try(self) -> bool:
         """Acquire or renew the Lease; returns whether this process leads."""
-        began = time.monotonic()
+        began = surroundings.monotonic()
         left = self._renewed + self.config.renew_deadline - began
         try:
             async with asyncio.timeout(left if left > 0 else self.config.renew_deadline):
@@ -162,7 +152,7 @@ class LeaderElector:
         holder = spec.get("holderIdentity") or ""
         record = (holder, str(spec.get("renewTime")))
         if record != self._record:
-            self._record, self._seen = record, time.monotonic()
+            self._record, self._seen = record, surroundings.monotonic()
         if holder == self.identity:
             return True
         if holder and not self._expired(spec):
@@ -172,7 +162,7 @@ class LeaderElector:
 
     def _expired(self, spec: dict[str, Any]) -> bool:
         duration = float(spec.get("leaseDurationSeconds") or self.config.duration)
-        return time.monotonic() >= self._seen + duration
+        return surroundings.monotonic() >= self._seen + duration
 
     def _kept(self) -> dict[str, str]:
         found = ((self._lease or {}).get("metadata") or {}).get("annotations") or {}
@@ -255,4 +245,4 @@ class LeaderElector:
 
 
 def _micro_time() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return surroundings.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -82,7 +82,7 @@ class Manager:
         self.memo: Any = None
         self._handlers = {(one.selector.group, one.selector.any_name): one.fn for one in handlers}
         self._resync = resync
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}  # In the order of their start
 
     def watch(self, *informers: Informer[Any]) -> None:
         """Feed informers from now on; those that are fed already stay as they are."""
@@ -94,7 +94,7 @@ class Manager:
         """Run a component, whose end ends the process."""
         task = asyncio.create_task(component, name=name)
         task.add_done_callback(self._component_ended)
-        self._tasks.add(task)
+        self._tasks[task] = None
 
     def spawn_once(self, start: Coroutine[Any, Any, None]) -> None:
         """Run what ends by itself, as the start of a controller whose API is not served yet."""

@@ -4,10 +4,10 @@ A Role with `resourceNames` allows it: the API server takes the name from the fi
 """
 
 import asyncio
-import time
 from collections.abc import Mapping
 from typing import Any
 
+from dragoman import surroundings
 from dragoman.kube.client import Client
 from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
@@ -50,7 +50,7 @@ class NamedObject:
         )
         self._changed = changed
         self.path = resource.path(namespace, name)
-        self.since = time.monotonic()
+        self.since = surroundings.monotonic()
 
     @property
     def synced(self) -> bool:
@@ -80,5 +80,5 @@ class NamedObject:
         self._informer.handle(event)
 
     def _note(self, _old: StoredObject | None, _new: StoredObject | None) -> None:
-        self.since = time.monotonic()
+        self.since = surroundings.monotonic()
         self._changed.set()

@@ -5,14 +5,12 @@ has the measurements. The handlers are those that kopf would call, with the same
 """
 
 import asyncio
-import random
 import re
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import pages
 from dragoman.kube.decoding import decode
@@ -188,7 +186,7 @@ class Reflector:
         return version
 
     async def _watch(self) -> None:
-        began = time.monotonic()
+        began = surroundings.monotonic()
         query = self._watch_query(resourceVersion=self._version)
         informer = self.informer
         self._undelivered = 0
@@ -202,7 +200,7 @@ class Reflector:
                 self._version = version
                 self._backoff.succeeded()
             self._undelivered -= 1
-        if time.monotonic() - began < SHORTEST_WATCH:
+        if surroundings.monotonic() - began < SHORTEST_WATCH:
             # A server that ends watches at once must not be called in a tight loop.
             await asyncio.sleep(self._backoff.next())
 
@@ -225,7 +223,7 @@ class Reflector:
             raise ExpiredError(str(error)) from error
 
     def _watch_query(self, **query: str) -> dict[str, str]:
-        seconds = str(int(WATCH_SECONDS * (0.9 + random.random() / 5)))
+        seconds = str(int(WATCH_SECONDS * (0.9 + surroundings.chance().random() / 5)))
         return {
             "watch": "true",
             "allowWatchBookmarks": "true",

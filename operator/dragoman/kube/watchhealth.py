@@ -1,6 +1,6 @@
 """The health of one watch, for liveness and readiness."""
 
-import time
+from dragoman import surroundings
 
 NOT_FOUND = 404
 
@@ -18,7 +18,7 @@ class WatchHealth:
 
     def begin(self) -> None:
         """Note that the watch begins only now."""
-        self._active = time.monotonic()
+        self._active = surroundings.monotonic()
         self._first_failure: float | None = None
         self._first_missing: float | None = None
 
@@ -28,7 +28,7 @@ class WatchHealth:
 
     def failed(self, code: int = 0) -> None:
         """Note that a list or watch was refused, with an HTTP status, or broke."""
-        self._active = time.monotonic()
+        self._active = surroundings.monotonic()
         if self._first_failure is None:
             self._first_failure = self._active
         if code != NOT_FOUND:
@@ -38,7 +38,7 @@ class WatchHealth:
 
     def silent_for(self) -> float:
         """Return for how many seconds nothing was received and nothing was tried."""
-        return time.monotonic() - self._active
+        return surroundings.monotonic() - self._active
 
     def failing_for(self) -> float:
         """Return the seconds from the first failure in a row to the latest; 0 while all is well.

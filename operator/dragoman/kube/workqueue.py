@@ -6,14 +6,12 @@ turns, so that one namespace with thousands of keys does not delay the others.
 
 import asyncio
 import math
-import random
-import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -42,15 +40,14 @@ class _Lane(Generic[Key]):
 
     async def take(self) -> Key:
         """Wait for a key that a worker may have."""
-        loop = asyncio.get_running_loop()
         while True:
-            self._forget_inactive(loop.time() - ACTIVE)
+            self._forget_inactive(surroundings.monotonic() - ACTIVE)
             namespace = self._next()
             if namespace is not None:
-                self.active[namespace] = loop.time()
+                self.active[namespace] = surroundings.monotonic()
                 self.active.move_to_end(namespace)
                 return self._pop(namespace)
-            woken = loop.create_future()
+            woken = asyncio.get_running_loop().create_future()
             self.idle.append(woken)
             try:
                 await woken
@@ -123,14 +120,14 @@ class WorkQueue(Generic[Key]):
         *,
         namespace: Callable[[Key], str] = lambda _: "",
         share: float = math.inf,
-        jitter: Callable[[], float] = random.random,
+        jitter: Callable[[], float] | None = None,
     ) -> None:
         self._open = False
         self._name = name
         self._lane = lane
         self._namespace = namespace
         self._share = share
-        self._jitter = jitter
+        self._jitter = jitter or surroundings.chance().random
         self._lanes: dict[str, _Lane[Key]] = {}
         self._since: dict[Key, float] = {}
         self._working: dict[Key, float] = {}
@@ -160,7 +157,7 @@ class WorkQueue(Generic[Key]):
         """Return for how many seconds the slowest worker has had its key."""
         if not self._working:
             return 0.0
-        return time.monotonic() - min(self._working.values())
+        return surroundings.monotonic() - min(self._working.values())
 
     def add(self, key: Key) -> None:
         """Enqueue a key; while a worker has it, for when that worker is done."""
@@ -209,14 +206,14 @@ class WorkQueue(Generic[Key]):
     async def get(self, lane: str = "") -> Key:
         """Wait for a key of a lane; the caller must hand it back with `done`."""
         key = await self._lane_of(lane).take()
-        now = time.monotonic()
+        now = surroundings.monotonic()
         self._queued.observe(now - self._since.pop(key))
         self._working[key] = now
         return key
 
     def done(self, key: Key) -> None:
         """Hand a key back."""
-        self._worked.observe(time.monotonic() - self._working.pop(key))
+        self._worked.observe(surroundings.monotonic() - self._working.pop(key))
         self._lane_of(self._lane(key)).done(self._namespace(key))
         if key in self._again:
             self._again.discard(key)
@@ -240,7 +237,7 @@ class WorkQueue(Generic[Key]):
         self.add(key)
 
     def _put(self, key: Key) -> None:
-        self._since[key] = time.monotonic()
+        self._since[key] = surroundings.monotonic()
         self._lane_of(self._lane(key)).put(self._namespace(key), key)
 
     def _lane_of(self, name: str) -> _Lane[Key]:

@@ -4,13 +4,13 @@ A row whose API the server does not serve yet is started once it does. Controlle
 the allocator or JSON Schema, which take most of the time to load, come after those of claims.
 """
 
-import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
+from dragoman import surroundings
 from dragoman.controllers.process import Process
 from dragoman.kube.discovery import wait_optional, wait_served
 from dragoman.kube.resources import (
@@ -60,9 +60,9 @@ IN_WEBHOOK = frozenset({"driverconfigschemas", "webhook"})
 _importing = threading.Lock()
 
 
-async def start_controllers(process: Process) -> None:
+async def start_controllers(process: Process, rows: Iterable[Row] = CONTROLLERS) -> None:
     """Start the controllers that settings want; those that wait for an API start later."""
-    for row in CONTROLLERS:
+    for row in rows:
         here = process.settings.controllers or row.name in IN_WEBHOOK
         if not here or not row.wanted(process.settings):
             continue
@@ -74,7 +74,7 @@ async def start_controllers(process: Process) -> None:
 
 async def load(module: str) -> ModuleType:
     """Import a module in a thread, so that claims are reconciled meantime."""
-    return await asyncio.to_thread(_import, module)
+    return await surroundings.in_thread(_import, module)
 
 
 def _import(module: str) -> ModuleType:

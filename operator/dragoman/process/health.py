@@ -1,13 +1,12 @@
 """Liveness, readiness and metrics over HTTP: /livez, /readyz and /metrics."""
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.kube.watchhealth import WatchHealth
 from dragoman.process.httpserver import TEXT, HttpServer, encode
 from dragoman.settings import Address
@@ -46,19 +45,19 @@ class Liveness:
     ) -> None:
         self._watches = watches
         self._longest_running = longest_running
-        self._beat = time.monotonic()
+        self._beat = surroundings.monotonic()
 
     async def run(self) -> None:
         """Measure until cancelled."""
         while True:
             await asyncio.sleep(BEAT)
-            now = time.monotonic()
+            now = surroundings.monotonic()
             metrics.LOOP_LAG.observe(max(0.0, now - self._beat - BEAT))
             self._beat = now
 
     def fault(self) -> str | None:
         """Return the fault that only a restart fixes, or None."""
-        now = time.monotonic()
+        now = surroundings.monotonic()
         lag = now - self._beat - BEAT
         if lag > LAG_LIMIT:
             return f"the event loop is {lag:.0f} s late"

@@ -2,11 +2,11 @@
 
 import asyncio
 import gc
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from dragoman import __version__
+from dragoman import __version__, surroundings
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.claims.mode import say_off
@@ -19,7 +19,7 @@ from dragoman.kube.leaderelection import LeaderElectionConfig, LeaderElector
 from dragoman.kube.manager import Informers, Manager
 from dragoman.logs import logger
 from dragoman.metrics import REGISTRY
-from dragoman.process.controllers import load, start_controllers
+from dragoman.process.controllers import CONTROLLERS, Row, load, start_controllers
 from dragoman.process.health import HealthServer, Liveness
 from dragoman.settings import Settings
 from dragoman_webhooks import metrics as webhook_metrics
@@ -36,12 +36,22 @@ class Operator:
         settings: Which components run, and how.
         handlers: The event handlers of kopf, called by reflectors; without them kopf itself
             watches, and the informers only list.
+        client: The connections to the API server, not opened yet; those of the settings without it.
+        rows: The controllers there are.
     """
 
     client: Client  # The connections to the API server
 
-    def __init__(self, settings: Settings, handlers: Iterable[Any] = ()) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        handlers: Iterable[Any] = (),
+        client: Client | None = None,
+        rows: Sequence[Row] = CONTROLLERS,
+    ) -> None:
         self._settings = settings
+        self._unopened = client
+        self._rows = rows
         self._manager = Manager(handlers, settings.resync)
         self._health: HealthServer | None = None
         self._liveness: Liveness | None = None
@@ -92,8 +102,11 @@ class Operator:
 
     async def _start(self) -> None:
         settings, manager = self._settings, self._manager
-        credentials = Credentials(settings.kubeconfig, settings.context)
-        self.client = await Client(credentials).__aenter__()
+        given = self._unopened
+        credentials = (
+            given.credentials if given else Credentials(settings.kubeconfig, settings.context)
+        )
+        self.client = await (given or Client(credentials)).__aenter__()
         recorder = EventRecorder(self.client)
         manager.spawn("events", recorder.run())
         await self._serve_health()
@@ -101,7 +114,7 @@ class Operator:
         process = Process(self.client, settings, manager, recorder)
         if settings.controllers:
             await self._join(process)
-        await start_controllers(process)
+        await start_controllers(process, self._rows)
         if process.stored is not None:
             process.stored.begin()
             manager.spawn("leader election", self._lead(process))
@@ -125,9 +138,10 @@ class Operator:
             cluster.keep_waiting(partial(documents.reduced, "pods"))
         manager.ready_checks.append(cluster.unready)
         collector = ClaimCollector(cluster.state)
-        REGISTRY.register(collector)
         process.share(collector)
-        manager.on_stop.append(partial(REGISTRY.unregister, collector))
+        if surroundings.current().alone:
+            REGISTRY.register(collector)
+            manager.on_stop.append(partial(REGISTRY.unregister, collector))
         if settings.claims == "off":
             manager.on_leading.append(partial(say_off, process))
 
@@ -153,10 +167,11 @@ class Operator:
         """Run the controllers that write, while this process holds the Lease."""
         if process.cluster.required:
             await process.cluster.wait_synced()
-            # Listed facts live as long as the process: the collector need not visit them again.
-            gc.collect()
-            gc.freeze()
-            gc.set_threshold(50_000, 50, 100)
+            if surroundings.current().alone:
+                # Facts live as long as the process: the collector need not visit them again.
+                gc.collect()
+                gc.freeze()
+                gc.set_threshold(50_000, 50, 100)
         if process.elector is None:
             await self._manager.lead()
         else:

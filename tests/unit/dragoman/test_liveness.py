@@ -1,15 +1,13 @@
 """Liveness: whether only a restart helps, and whether the API server can be reached."""
 
 import asyncio
-from types import SimpleNamespace
 
 import pytest
 
-from dragoman.kube import watchhealth
+from dragoman import surroundings
 from dragoman.kube.watchhealth import WatchHealth
-from dragoman.process import health as module
 from dragoman.process.health import Liveness
-from tests.unit.dragoman.kube.virtual_time import Clock, VirtualLoop, in_virtual_time
+from tests.unit.dragoman.kube.virtual_time import Clock, in_virtual_time
 
 
 class Process:
@@ -38,8 +36,7 @@ class Process:
 def process(monkeypatch: pytest.MonkeyPatch) -> Process:
     """Return an operator in good health."""
     clock = Clock()
-    for one in (module, watchhealth):
-        monkeypatch.setattr(one, "time", SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr(surroundings, "monotonic", clock)
     return Process(clock)
 
 
@@ -99,10 +96,7 @@ def test_an_outage_ends_with_the_first_thing_that_comes_in(process: Process) -> 
 
 
 @in_virtual_time
-async def test_the_loop_beats_each_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=loop.time))
+async def test_the_loop_beats_each_second() -> None:
     liveness = Liveness((), lambda: 0.0)
     task = asyncio.create_task(liveness.run())
     await asyncio.sleep(100.0)

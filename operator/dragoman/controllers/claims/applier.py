@@ -1,12 +1,11 @@
 """Applies planned actions: one request each, its response into the store at once."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, assert_never
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.claims.actions import (
     Action,
     CreateClaim,
@@ -122,7 +121,7 @@ class ClaimApplier:
         which takes devices away from users. A dry run shows it, whatever the version and gates; its
         result holds for all claims.
         """
-        now, unanswered = time.monotonic(), self.cluster.client.unanswered
+        now, unanswered = surroundings.monotonic(), self.cluster.client.unanswered
         if now - self._admin_access_kept < ADMIN_ACCESS_TTL:
             return
         since, unanswered_then = self._admin_access_dropped

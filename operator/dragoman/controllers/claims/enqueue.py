@@ -177,12 +177,13 @@ class EventHandlers:
 
     def _enqueue_holders(self, claim: Claim, by: ObjectKey | None = None) -> None:
         namespace, name = claim.metadata.namespace, claim.metadata.name
-        keys = {_key("pod", pod) for pod in self.state.pods.find("claim", (namespace, name))}
+        pods = self.state.pods.find("claim", (namespace, name))
+        keys = dict.fromkeys(_key("pod", pod) for pod in pods)  # in their order, which sets lack
         for group in self.state.groups.find("claim", (namespace, name)):
-            keys.add(_key("podgroup", group))
+            keys[_key("podgroup", group)] = None
         owner = claim.metadata.owner
         if owner is not None and (owner.is_pod or owner.is_pod_group):
-            keys.add(ObjectKey("pod" if owner.is_pod else "podgroup", namespace, owner.name))
+            keys[ObjectKey("pod" if owner.is_pod else "podgroup", namespace, owner.name)] = None
         for key in keys:
             if key != by:
                 self.queue.add(key)

@@ -1,7 +1,6 @@
 """Gathers the facts that a planner decides on."""
 
-from datetime import UTC, datetime
-
+from dragoman import surroundings
 from dragoman.claims.claimfacts import ClaimFacts, ClaimPlan, HolderFacts
 from dragoman.claims.creation import plan_group, plan_pod
 from dragoman.claims.deallocation import plan_claim
@@ -116,4 +115,4 @@ class Gatherer:
 
 def age(created: str) -> float:
     """Return the seconds since an API timestamp, by this machine's clock; 0 for none."""
-    return max(0.0, datetime.now(UTC).timestamp() - unix(created)) if created else 0.0
+    return max(0.0, surroundings.now().timestamp() - unix(created)) if created else 0.0

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dragoman import surroundings
 from dragoman.claims.claimfacts import Found, LiveRead
 from dragoman.claims.policies import WATCH_LAG
 from dragoman.cluster.cluster import ClusterStores
@@ -101,7 +102,7 @@ class LiveReader:
     async def _result(self, key: ObjectKey, read: LiveRead) -> Found:
         if read.resource != "resourceclaimtemplates":
             return await self._read(read)
-        clock = asyncio.get_running_loop().time
+        clock = surroundings.monotonic
         while self._missed and next(iter(self._missed.values())) < clock() - WATCH_LAG:
             self._missed.popitem(last=False)
         if (key, read) in self._missed:

@@ -1,14 +1,12 @@
 """The claim mode: whether dragoman acts at once, or only on what is overdue."""
 
-import time
 from collections.abc import Callable
 from itertools import islice, takewhile
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.claims.mode import SEVERAL_NAMESPACES, Activity, Excuses, Mode, ModeState, due_at
 from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.controllers.process import Process
-from dragoman.kube import wallclock
 from dragoman.kube.recent import Recent
 from dragoman.logs import logger
 
@@ -43,7 +41,7 @@ class ClaimMode:
         grace: float,
         takeover_after: float,
         keep: Callable[[Mode], None] = lambda _: None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = surroundings.monotonic,
     ) -> None:
         self.grace = grace
         self._auto = configured == "auto"
@@ -130,7 +128,7 @@ class ClaimMode:
         now = self._clock()
         known, needed, since = self._needs.get(key, (None, now, ""))
         if known != uid:
-            needed, since = now, created or wallclock.now()
+            needed, since = now, created or surroundings.timestamp()
             self._needs[key] = (uid, needed, since)
         excused = self._excuses.get(key.namespace, Excuses()).for_need(since)
         return max(0.0, due_at(needed, excused, self.grace) - now)

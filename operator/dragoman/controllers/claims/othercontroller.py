@@ -1,11 +1,10 @@
 """Activity and faults of another claim controller, as pods and claims show them."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.claims.mode import Activity, made_by_another
 from dragoman.cluster.clusterstate import ClusterState
 from dragoman.kube.recent import Recent
@@ -118,10 +117,10 @@ class OtherController:
             if self._flaps(uid):
                 note = f"another controller keeps removing valid claims from the status: {entry}"
                 self._tell(ControllerFault.FLAPPING, pod, note)
-            self._lost[uid] = time.monotonic()
+            self._lost[uid] = surroundings.monotonic()
 
     def _flaps(self, uid: str) -> bool:
-        return time.monotonic() - self._lost.get(uid, float("-inf")) < FLAP_WINDOW
+        return surroundings.monotonic() - self._lost.get(uid, float("-inf")) < FLAP_WINDOW
 
     def _tell(self, fault: ControllerFault, pod: Pod, note: str) -> None:
         metrics.FAULTS.labels(fault.value).inc()

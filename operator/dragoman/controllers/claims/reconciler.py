@@ -2,9 +2,9 @@
 
 import asyncio
 import math
-import random
 from collections.abc import Sequence
 
+from dragoman import surroundings
 from dragoman.claims.actions import (
     Action,
     CreateClaim,
@@ -144,7 +144,7 @@ class ClaimReconciler:
         """
         planned = creations = _creations(actions)
         if len(planned) > CREATIONS:
-            creations = random.sample(planned, CREATIONS)
+            creations = surroundings.chance().sample(planned, CREATIONS)
         results = await self._create(creations)
         outcome = ActionOutcome.STALE if ActionOutcome.STALE in results else ActionOutcome.DONE
         done = self._note_creations(key, creations, results)

@@ -1,12 +1,11 @@
 """Safe release: remembers how pods left, watches nodes, and looks for signs of life of kubelets."""
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.claims.claimfacts import ClaimPlan
 from dragoman.claims.heartbeat import LEASE_DURATION, Alive, Heartbeat
 from dragoman.claims.reasons import ClaimReason
@@ -45,12 +44,10 @@ class SafeReleaseOptions(NamedTuple):
     margin: float = MARGIN  # Seconds that a kubelet has after the grace period
 
 
-_STARTED = time.time() - time.monotonic()
-
-
-def steady() -> float:
-    """Return the seconds since the epoch, by a clock that no correction of the time moves."""
-    return _STARTED + time.monotonic()
+def steady() -> Callable[[], float]:
+    """Return a clock of the seconds since the epoch that no correction of the time moves."""
+    started = surroundings.unix() - surroundings.monotonic()
+    return lambda: started + surroundings.monotonic()
 
 
 @dataclass
@@ -74,7 +71,7 @@ class SafeReleaser:
     report: Callable[[Claim, str], None]
     options: SafeReleaseOptions
     may_write: Callable[[], bool] = lambda: True
-    clock: Callable[[], float] = steady
+    clock: Callable[[], float] = field(default_factory=steady)
 
     def __post_init__(self) -> None:
         """Observe pods that leave."""
@@ -226,7 +223,7 @@ class SafeReleaser:
         """Yield the nodes that consumers of a claim ran on."""
         departures = [self._seen[uid] for uid in uids if uid in self._seen]
         departures += recorded(claim.left_consumers).values()
-        for name in {claim.node_name, *(one.node for one in departures)}:
+        for name in dict.fromkeys((claim.node_name, *(one.node for one in departures))):
             node = self._store.get("", name)
             if node is not None:
                 yield node

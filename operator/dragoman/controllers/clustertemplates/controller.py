@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.claims.clustertemplates.copies import CopyState, copy_state
 from dragoman.claims.clustertemplates.status import DISTRIBUTED, DISTRIBUTING, status
 from dragoman.controllers.clustertemplates.writer import CopyWriter
-from dragoman.kube import wallclock
 from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller
 from dragoman.kube.errors import ApiError
@@ -202,7 +201,7 @@ class ClusterTemplateController:
         states = await self._verified_states(name)
         refusals = self._refusals.get(name, {})
         metrics.cluster_template_copies(name, Counter(state.value for state in states.values()))
-        now = wallclock.now()
+        now = surroundings.timestamp()
         wanted = status(template, states, refusals, now)
         self._report(template, wanted["conditions"][0])
         if any(template.status.get(field) != value for field, value in wanted.items()):

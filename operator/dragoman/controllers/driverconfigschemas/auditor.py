@@ -5,7 +5,6 @@ here: by number and sample in the schema's status, in metrics, and by an Event o
 """
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.controllers.driverconfigschemas.schemas import Schemas
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client, pages
@@ -21,7 +20,6 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.reflector import INITIAL_EVENTS_END
 from dragoman.kube.resources import Resource
-from dragoman.kube.wallclock import now
 from dragoman.logs import logger
 from dragoman_configs.review.audit import EVENTS, Audit, SchemaAudit, ViolatingObject
 from dragoman_configs.review.validation import ResultCache
@@ -83,7 +81,7 @@ class Auditor:
 
     async def audit_if_due(self) -> None:
         """Audit when schemas changed, and every ten minutes; raise ApiError to be called again."""
-        now = time.monotonic()
+        now = surroundings.monotonic()
         known = tuple(
             (name, one.parsed.uid, one.parsed.generation, one.active is not None)
             for name, one in sorted(self.schemas.registry.objects.items())
@@ -94,16 +92,16 @@ class Auditor:
             return
         if known != self._audited or now - self._ended > INTERVAL:
             await self._audit()
-            self._audited, self._ended = known, time.monotonic()
+            self._audited, self._ended = known, surroundings.monotonic()
 
     async def _audit(self) -> None:
-        began = time.monotonic()
+        began = surroundings.monotonic()
         cache: ResultCache = {}
         audit = Audit(self.schemas.registry, self._reported(), cache)
         if audit.schemas:
             for kind, resource in self.stored.items():
                 async for batch in batches(self.client, resource):
-                    await asyncio.to_thread(_review, audit, kind, batch)
+                    await surroundings.in_thread(_review, audit, kind, batch)
                     if len(cache) > REMEMBERED:
                         cache.clear()
         if not self.leading():  # the next leader audits itself
@@ -116,7 +114,7 @@ class Auditor:
             "Audited",
             objects=sum(audit.checked.values()),
             violations=sum(audit.violations.values()),
-            seconds=round(time.monotonic() - began, 3),
+            seconds=round(surroundings.monotonic() - began, 3),
         )
 
     async def _publish(self, name: str, account: SchemaAudit, room: int) -> int:
@@ -126,7 +124,7 @@ class Auditor:
         if stored is None or registered is None or registered.active is None:
             return 0
         reported = account.to_report(room)
-        status = account.status(registered.active.generation, reported, now())
+        status = account.status(registered.active.generation, reported, surroundings.timestamp())
         # First the status: an Event too few is better than one again at every restart.
         await self.schemas.write_status(stored, {"audit": status})
         for violating in reported:
@@ -165,7 +163,7 @@ def _measure(audit: Audit) -> None:
         gauge.clear()
         for (driver, kind), count in counts.items():
             gauge.labels(driver, kind).set(count)
-    metrics.AUDIT_TIME.set(time.time())
+    metrics.AUDIT_TIME.set(surroundings.unix())
 
 
 async def batches(client: Client, resource: Resource) -> AsyncIterator[list[Any]]:

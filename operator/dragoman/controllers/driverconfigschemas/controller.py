@@ -5,12 +5,11 @@ is retried and never stops the claim controller.
 """
 
 import asyncio
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.controllers.driverconfigschemas.auditor import Auditor
 from dragoman.controllers.driverconfigschemas.schemas import Schemas
 from dragoman.controllers.driverconfigschemas.selection import CatalogSelection, without
@@ -19,7 +18,6 @@ from dragoman.kube.controller import Controller
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.resources import DRIVERCONFIGSCHEMAS, Resource
-from dragoman.kube.wallclock import now
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 from dragoman_configs.objects.driverconfigschema import API_VERSION, KIND, OFF
@@ -141,7 +139,7 @@ class SchemaController:
         if stored is None or registered is None or stored.metadata.deleting:
             return
         old = stored.document.get("status") or {}
-        wanted: dict[str, Any] = status.status(registry, name, old, now())
+        wanted: dict[str, Any] = status.status(registry, name, old, surroundings.timestamp())
         if registered.parsed.mode == OFF:
             wanted["audit"] = None
         if any(old.get(field) != value for field, value in wanted.items()):
@@ -152,14 +150,14 @@ class SchemaController:
         document = self._catalog.get(name)
         missing = self.schemas.objects.get("", name) is None
         applied = self._applied.get(name, float("-inf"))
-        if document is None or not (missing or time.monotonic() - applied > APPLY_INTERVAL):
+        if document is None or not (missing or surroundings.monotonic() - applied > APPLY_INTERVAL):
             return
         try:
             await self._apply(name, document)
         except ApiError as error:
             self._report(name, f"cannot apply DriverConfigSchema {name}: {error}", name)
             raise
-        self._applied[name] = time.monotonic()
+        self._applied[name] = surroundings.monotonic()
         self._count_faults(name, self._faults[name] - {name})
 
     async def _report_settings(self) -> None:

@@ -1,9 +1,9 @@
 """The DriverConfigSchemas of the cluster, and the registry that they compile to."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dragoman import surroundings
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
@@ -66,7 +66,7 @@ class Schemas:
         available = self.registry.available_bytes(name)
         parsed = parse(stored.document)
         try:
-            registered = await asyncio.to_thread(register, parsed, before, available)
+            registered = await surroundings.in_thread(register, parsed, before, available)
         finally:
             self._compiled.add(name)
         if registered is before:

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
+from dragoman import surroundings
 from dragoman.inventory.facts.stored import StoredRule
 from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, STRATEGIC_MERGE_PATCH, Client, find
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.resources import PODS, Resource
-from dragoman.kube.wallclock import now
 from dragoman.logs import logger
 from dragoman.model.conditions import Condition
 from dragoman.model.pod import TERMINAL_PHASES, Pod
@@ -81,7 +81,7 @@ class EvictionApplier:
         return EvictionOutcome.EVICTED
 
     async def _mark(self, path: str, uid: str) -> None:
-        condition = {**CONDITION, "lastTransitionTime": now()}
+        condition = {**CONDITION, "lastTransitionTime": surroundings.timestamp()}
         # The UID is a precondition: the patch of a replaced pod fails.
         body = {"metadata": {"uid": uid}, "status": {"conditions": [condition]}}
         await self._client.patch(f"{path}/status", body, STRATEGIC_MERGE_PATCH)
@@ -108,7 +108,7 @@ class EvictionApplier:
             "reason": progress.reason,
             "message": progress.message,
             "observedGeneration": progress.observed_generation,
-            "lastTransitionTime": now(),
+            "lastTransitionTime": surroundings.timestamp(),
         }
         body = {
             "apiVersion": resource.api_version,

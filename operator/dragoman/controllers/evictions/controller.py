@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.evictions.applier import EvictionApplier
@@ -148,7 +147,7 @@ class EvictionController:
 
     def _stock_rule(self) -> str | None:
         """Return a rule whose status the stock controller wrote lately, None if it did not."""
-        since = datetime.now(UTC).timestamp() - STOCK_ACTIVE
+        since = surroundings.now().timestamp() - STOCK_ACTIVE
         for rule in self._devices.rules.store:
             if rule.stock_stamp and unix(rule.stock_stamp) > since:
                 return rule.metadata.name

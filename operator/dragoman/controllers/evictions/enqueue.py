@@ -1,9 +1,9 @@
 """Observers of pods, claims, slices and rules: they plan evictions and enqueue keys."""
 
-import time
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+from dragoman import surroundings
 from dragoman.controllers.evictions.evictionstate import EvictionState, Place, PlannedEviction
 from dragoman.evictions.claims import claim_due
 from dragoman.evictions.conditions import PERIOD
@@ -55,7 +55,7 @@ class EvictionObserver:
         checked: Callable[[Claim], None] = lambda _: None,
         concerns: Callable[[Pod], bool] = lambda _: True,
         delay: float = 0.0,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = surroundings.unix,
     ) -> None:
         self.state = state
         self.queue = queue

@@ -1,10 +1,9 @@
 """Reconciles keys of the eviction controller: evicts pods, and writes conditions of rules."""
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.evictions.applier import EvictionApplier, EvictionOutcome
 from dragoman.controllers.evictions.enqueue import EvictionKey, EvictionObserver, rule_key
@@ -50,7 +49,7 @@ class EvictionReconciler:
         applier: EvictionApplier,
         faults: FaultReporter,
         claims: Informer[Claim] | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = surroundings.unix,
     ) -> None:
         self._state = state
         self._queue = queue

@@ -1,11 +1,11 @@
 """The explain controller: reports in an Event why the scheduler finds no devices for a pod."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from dragoman import surroundings
 from dragoman.allocation import Profile
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.explain.collector import DeviceCollector
@@ -94,7 +94,7 @@ class ExplainController:
         resync: float = 600.0,
         wait: float = WAIT,
         interval: float = INTERVAL,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = surroundings.monotonic,
     ) -> None:
         self.state = ExplainState(cluster, kubernetes, clock=clock)
         self._pods = cluster.pods

@@ -7,10 +7,10 @@ what differs between two worlds; worlds and their facts never change.
 import asyncio
 import hashlib
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from dragoman import surroundings
 from dragoman.allocation import Claim, Cluster, StoppedError, TimeBudget
 from dragoman.allocation.features import Profile
 from dragoman.allocation.requests.expressions import load_engine
@@ -24,7 +24,6 @@ from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.snapshot import Snapshot
-from dragoman.kube.worker import Worker
 
 STEPS = 15_000
 """Steps of the searches for one pod on all nodes: about 50 ms."""
@@ -59,7 +58,7 @@ class Engine:
     """
 
     def __init__(
-        self, profile: Profile, *, fresh: float, clock: Callable[[], float] = time.monotonic
+        self, profile: Profile, *, fresh: float, clock: Callable[[], float] = surroundings.monotonic
     ) -> None:
         self.count_seconds = 0.0
         self._profile = profile
@@ -70,7 +69,7 @@ class Engine:
         self._notes: dict[object, tuple[float, Note]] = {}
         self._expensive: dict[bytes, float] = {}
         self._stopped = threading.Event()
-        self._thread = Worker("explain")
+        self._thread = surroundings.Worker("explain")
 
     async def explain(self, world: World, pod: PodFact) -> Note:
         """Return what is said about a pod that waits."""
@@ -81,9 +80,9 @@ class Engine:
         return await self._do(self._count, world)
 
     def _count(self, world: World) -> DeviceCounts:
-        began = time.thread_time()
+        began = surroundings.cpu()
         counts = count(take(world, self._profile))
-        self.count_seconds = time.thread_time() - began
+        self.count_seconds = surroundings.cpu() - began
         return counts
 
     def stop(self) -> None:
@@ -113,7 +112,7 @@ class Engine:
             return note(Explanation(subject, Answer.UNKNOWN, expensive=True))
         load_engine()
         with TimeBudget(
-            SECONDS + EACH * _size(world), clock=time.thread_time, stopped=self._stopped.is_set
+            SECONDS + EACH * _size(world), clock=surroundings.cpu, stopped=self._stopped.is_set
         ):
             explanation = examine(world, subject, self._cluster, Load(), limit=STEPS)
         found = note(explanation)

@@ -1,12 +1,11 @@
 """What explanations are computed from: the world that the stores of a cluster make."""
 
 import asyncio
-import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import dragoman.allocation as api
+from dragoman import surroundings
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.cluster.devices import DeviceStores
 from dragoman.inventory.facts.parser import node_fact, pod_fact
@@ -49,7 +48,7 @@ class ExplainState:
         cluster: ClusterStores,
         kubernetes: str = "",
         *,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = surroundings.monotonic,
     ) -> None:
         self.pods: dict[tuple[str, str], PodFact] = {}
         self.version = 0
@@ -119,7 +118,7 @@ class ExplainState:
         rules = {"devicetaintrules"} if devices.rules_served is not None else set()
         nodes = (one.content for one in self._cluster.nodes.store)
         return World(
-            now=datetime.now(UTC).isoformat(timespec="seconds"),
+            now=surroundings.now().isoformat(timespec="seconds"),
             kubernetes=self._kubernetes,
             nodes={one.node.name: one for one in nodes if isinstance(one, NodeFact)},
             slices=tuple(one.content for one in devices.slices.store if one.content is not None),

@@ -5,11 +5,10 @@ which no other controller keeps, and ten minutes old answers are good enough.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.cluster.reader import Reader
 from dragoman.doctor.doctorfacts import DoctorFacts, Reading, listed, part
 from dragoman.doctor.examination import Diagnosis, examine
@@ -25,7 +24,6 @@ from dragoman.kube.client import Client
 from dragoman.kube.discovery import NotServedError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
-from dragoman.kube.worker import in_daemon_thread
 from dragoman.logs import logger
 
 TICK = 1.0
@@ -89,15 +87,17 @@ class FindingsController:
             metrics.FINDINGS.clear()
             self._ended = float("-inf")
             self._before = None
-        elif time.monotonic() - self._ended >= self._interval:
+        elif surroundings.monotonic() - self._ended >= self._interval:
             await self._examine()
-            self._ended = time.monotonic()
+            self._ended = surroundings.monotonic()
 
     async def _examine(self) -> None:
-        began = time.monotonic()
+        began = surroundings.monotonic()
         reader = Reader(self._client, "", wanted=concerns_devices)
         snapshot = await reader.read(RESOURCES)
-        diagnosis, self._before = await in_daemon_thread(diagnose, snapshot, self._before)
+        diagnosis, self._before = await surroundings.in_daemon_thread(
+            diagnose, snapshot, self._before
+        )
         if not self._leading():
             return
         _measure(diagnosis)
@@ -109,12 +109,12 @@ class FindingsController:
             infos=diagnosis.count(Severity.INFO),
             events=posted,
             unseen=sorted(one.plural for one in snapshot.unseen),
-            seconds=round(time.monotonic() - began, 3),
+            seconds=round(surroundings.monotonic() - began, 3),
         )
 
     def _report(self, findings: Iterable[Finding]) -> int:
         """Post Events for errors and warnings that are new, or old enough to be repeated."""
-        now = time.monotonic()
+        now = surroundings.monotonic()
         due = {
             (one.id, one.subject.text): one
             for one in findings
@@ -162,4 +162,4 @@ def _measure(diagnosis: Diagnosis) -> None:
     counts = diagnosis.counts()
     for key in Id:
         metrics.FINDINGS.labels(str(key)).set(counts[key])
-    metrics.FINDINGS_TIME.set(time.time())
+    metrics.FINDINGS_TIME.set(surroundings.unix())

@@ -5,12 +5,10 @@ Claims, pods, slices and rules are those that the other controllers store.
 """
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.cluster.published import Published
 from dragoman.controllers.maintenance.drainer import Order
 from dragoman.controllers.maintenance.maintenances import Maintenances
@@ -108,7 +106,7 @@ class MaintenanceController:
             await self._stop(name)
         elif stored.metadata.deleting:
             await self._end(stored)
-        elif (left := stored.remaining(datetime.now(UTC))) is not None and left <= 0:
+        elif (left := stored.remaining(surroundings.now())) is not None and left <= 0:
             await self._expire(stored)
         else:
             await self._carry_out(stored, left)
@@ -118,7 +116,7 @@ class MaintenanceController:
     async def _carry_out(self, stored: DeviceMaintenance, left: float | None) -> None:
         """Hold the devices and evict pods, and write how far it is."""
         name = stored.metadata.name
-        began = time.monotonic()
+        began = surroundings.monotonic()
         if FINALIZER not in stored.finalizers:
             # First, so that a deletion leaves no hold behind.
             finalized = await self.objects.finalize(stored, (*stored.finalizers, FINALIZER))
@@ -138,7 +136,7 @@ class MaintenanceController:
         done = plan is not None and plan.held and plan.idle and progress.settled
         pause = SETTLED_INTERVAL if done or fault else ACTIVE_INTERVAL
         # An expensive target must not take most of the time of other work.
-        pause = max(pause, REST * (time.monotonic() - began))
+        pause = max(pause, REST * (surroundings.monotonic() - began))
         self.queue.add_after(name, pause if left is None else min(pause, left + 0.05))
 
     async def _ordered(self, stored: DeviceMaintenance) -> None:
@@ -217,7 +215,7 @@ class MaintenanceController:
 
     async def _served_rules(self) -> Resource | None:
         """Return DeviceTaintRules, which an upgrade may begin to serve, or in another version."""
-        now = time.monotonic()
+        now = surroundings.monotonic()
         if now - self._rules_looked_for >= RULES_INTERVAL:
             self._rules = await served_rules(self._client)
             self._rules_looked_for = now

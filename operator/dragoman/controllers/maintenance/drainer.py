@@ -1,13 +1,13 @@
 """Drains devices: plans, writes, and waits for the next change until the devices are idle."""
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from dragoman import surroundings
 from dragoman.controllers.maintenance.view import MaintenanceView
 from dragoman.controllers.maintenance.writer import WriteOutcome, Writer, WriteResult, hold_name
 from dragoman.kube.errors import ApiError
@@ -91,7 +91,7 @@ class Drainer:
     order: Order  # What is drained
     # Receives what happens
     report: Callable[[News], None] = lambda news: None  # noqa: ARG005 — nothing is reported
-    clock: Callable[[], float] = time.monotonic  # Monotonic seconds
+    clock: Callable[[], float] = surroundings.monotonic  # Monotonic seconds
     plan: MaintenancePlan | None = None  # The last plan; None before the first
     rules: tuple[Hold, ...] = ()  # DeviceTaintRules at the last tick
     _attempts: dict[str, _Attempt] = field(default_factory=dict)

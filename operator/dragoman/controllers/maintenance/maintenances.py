@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable
 
+from dragoman import surroundings
 from dragoman.cluster.published import Published, selected
 from dragoman.controllers.maintenance.view import MaintenanceView, list_rules
 from dragoman.inventory.snapshots.documents import MAINTENANCE, reduced
-from dragoman.kube import wallclock
 from dragoman.kube.client import MERGE_PATCH, Client, items
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
@@ -114,7 +114,7 @@ class Maintenances:
 
     async def write_status(self, stored: DeviceMaintenance, progress: MaintenanceProgress) -> None:
         """Write the status where it differs, unless the object has changed: its event follows."""
-        now = wallclock.now()
+        now = surroundings.timestamp()
         wanted = status(stored, progress, now)
         if all(stored.status.get(key) == value for key, value in wanted.items()):
             return

@@ -1,10 +1,10 @@
 """Writes DevicePoolReports: one per pool, only on change, and at most every 30 seconds."""
 
-import time
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+from dragoman import surroundings
 from dragoman.allocation.features import Profile
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.cluster.devices import DeviceStores
@@ -46,7 +46,7 @@ class PoolReports:
         holders: bool,
         profile: Profile,
         may_write: Callable[[], bool] = lambda: True,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = surroundings.monotonic,
     ) -> None:
         self._client = cluster.client
         self._devices = devices = cluster.part(DeviceStores)

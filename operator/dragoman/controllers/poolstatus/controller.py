@@ -1,11 +1,10 @@
 """The controller of ResourcePoolStatusRequests: informer, queue, answers, and their deletion."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.poolstatus.requests import PoolStatusAnswer, PoolStatusRequest, answer
@@ -64,7 +63,7 @@ class PoolStatusController:
         grace: float = 5.0,
         views: bool = True,
         may_write: Callable[[], bool] = lambda: True,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = surroundings.unix,
     ) -> None:
         self._client = cluster.client
         self._devices = devices = cluster.part(DeviceStores)

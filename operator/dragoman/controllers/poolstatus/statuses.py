@@ -1,18 +1,16 @@
 """Status of the pools of drivers, computed once for all requests that are due."""
 
 import asyncio
-import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.cluster.devices import DeviceStores
 from dragoman.inventory.poolstatus.status import PoolFacts, pool_statuses
 from dragoman.inventory.poolstatus.views import Json
-from dragoman.kube.worker import in_daemon_thread
 
 KEPT = 16
 """Computations whose results are kept: drivers times partition attributes, which users choose."""
@@ -96,20 +94,19 @@ class Statuses:
         return found
 
     async def _compute(self, key: StatusKey) -> Computed:
-        loop = asyncio.get_running_loop()
-        rest = self._rests_until - loop.time()
+        rest = self._rests_until - surroundings.monotonic()
         if rest > 0:
             await asyncio.sleep(rest)
-        began = time.perf_counter()
+        began = surroundings.monotonic()
         when, changes = self._clock(), self._changes[key.driver]
         pools = {one["poolName"]: one for one in await self._statuses(key)}
         computed = self._computed[key] = Computed(when, changes, pools)
         self._computed.move_to_end(key)
         while len(self._computed) > KEPT:
             self._computed.popitem(last=False)
-        took = time.perf_counter() - began
+        took = surroundings.monotonic() - began
         metrics.POOL_STATUS_DURATION.observe(took)
-        self._rests_until = loop.time() + took * REST
+        self._rests_until = surroundings.monotonic() + took * REST
         return computed
 
     async def _statuses(self, key: StatusKey) -> list[Json]:
@@ -131,4 +128,4 @@ class Statuses:
             return pool_statuses(facts, attribute=key.attribute, views=self._views)
 
         inline = len(slices) + len(devices) <= INLINE
-        return compute() if inline else await in_daemon_thread(compute)
+        return compute() if inline else await surroundings.in_daemon_thread(compute)

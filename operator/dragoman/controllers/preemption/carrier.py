@@ -4,11 +4,11 @@ It keeps nothing that matters: after the end of the process another one goes on 
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dragoman import surroundings
 from dragoman.allocation import DeviceID
 from dragoman.cluster.reader import Reader
 from dragoman.controllers.maintenance.writer import WriteOutcome, WriteResult, evict
@@ -19,7 +19,6 @@ from dragoman.kube.client import MERGE_PATCH, Client, find
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import DEVICEPREEMPTIONS, PODS, Resource
-from dragoman.kube.worker import in_daemon_thread
 from dragoman.logs import logger
 from dragoman.maintenance.actions import EvictPod
 from dragoman.model.pod import TERMINAL_PHASES
@@ -72,7 +71,7 @@ class Carrier:
     post: Post = lambda *_: None  # Posts an Event
     # Called with `plans` or `victims`, and an outcome
     observe: Callable[[str, str], None] = lambda *_: None
-    clock: Callable[[], float] = time.time  # Unix time
+    clock: Callable[[], float] = surroundings.unix  # Unix time
     _looked: dict[str, float] = field(default_factory=dict)
     _said: dict[str, str] = field(default_factory=dict)
 
@@ -92,7 +91,7 @@ class Carrier:
         seen = replace(seen, drained=next(iter(drained), None))
         found = step(seen)
         if found.look:
-            now = time.monotonic()
+            now = surroundings.monotonic()
             if now - self._looked.get(journal.uid, float("-inf")) < LOOK_AGAIN:
                 return replace(found, reason="the plan is computed again shortly")
             self._looked[journal.uid] = now
@@ -158,7 +157,7 @@ class Carrier:
         if CRUCIAL - snapshot.objects.keys() or snapshot.unseen:
             return Look(Sight.UNKNOWN)
         policy = self.policy(journal)
-        return await in_daemon_thread(
+        return await surroundings.in_daemon_thread(
             looked, snapshot, journal, policy, lambda: not self.may_write()
         )
 

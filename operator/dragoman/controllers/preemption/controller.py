@@ -7,13 +7,11 @@ the time.
 """
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.allocation import StoppedError
 from dragoman.cluster.reader import Reader
 from dragoman.controllers.preemption.planning import CRUCIAL, NEEDED, PlannedPreemptions, compute
@@ -28,7 +26,6 @@ from dragoman.kube.discovery import NotServedError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.resources import PODS
-from dragoman.kube.worker import in_daemon_thread
 from dragoman.logs import logger
 from dragoman.preemption import journal
 from dragoman.preemption.intree import CLUSTER, Evidence, stands_down
@@ -163,7 +160,7 @@ class PreemptionController:
 
     async def _carry_on(self, preemptions: Preemptions, waiting: bool) -> None:  # noqa: FBT001
         """Take preemptions further; without pods that wait, and without any, nothing is read."""
-        now = time.monotonic()
+        now = surroundings.monotonic()
         seldom = waiting and now - self._refreshed >= AGAIN
         if not (seldom or preemptions.active or self._unread):
             return
@@ -177,10 +174,10 @@ class PreemptionController:
         await preemptions.advance()
         self._unread = preemptions.active or not every
         if len(preemptions.budget.running) < running:
-            self._due = min(self._due, time.monotonic() + AGAIN)
+            self._due = min(self._due, surroundings.monotonic() + AGAIN)
 
     async def _pass_if_due(self, waiting: frozenset[str]) -> None:
-        now = time.monotonic()
+        now = surroundings.monotonic()
         if not waiting and self._left:
             # Objects of pods that found a place stay until here, also those of a leader before.
             await self._reports.clear({})
@@ -190,7 +187,7 @@ class PreemptionController:
             # Before the pass: one that fails may have written objects, to be cleared later.
             self._left, self._due = True, now + self._interval
             soon = await self._pass(waiting)
-            ended = time.monotonic()
+            ended = surroundings.monotonic()
             self._due = ended + (min(AGAIN, self._interval) if soon else self._interval)
             self._rested = ended + REST * (ended - now)
             self._known = waiting
@@ -199,7 +196,7 @@ class PreemptionController:
 
     async def _waiting(self) -> frozenset[str]:
         """Return the UIDs of pods that wait for devices, and may preempt."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        now = surroundings.now().isoformat(timespec="seconds")
         return frozenset(
             [
                 str(pod["metadata"].get("uid"))
@@ -256,7 +253,7 @@ class PreemptionController:
             running = {one.pod_uid for one in self._preemptions.budget.running}
             waiting -= running
         try:
-            return await in_daemon_thread(
+            return await surroundings.in_daemon_thread(
                 compute, snapshot, waiting, policy, lambda: not self._leading()
             )
         except StoppedError:
@@ -291,7 +288,7 @@ class PreemptionController:
 
     def _stand_down_if(self, shown: Sequence[Evidence]) -> None:
         """Pause the preemptions of namespaces, or of the cluster, where the scheduler does it."""
-        now = time.monotonic()
+        now = surroundings.monotonic()
         for namespace in stands_down(shown):
             if now >= self._stands_down_until.get(namespace, 0.0):
                 pods = [one.pod for one in shown if namespace in {CLUSTER, *one.namespaces}]
@@ -302,7 +299,7 @@ class PreemptionController:
 
     def _stands_down(self, namespace: str) -> bool:
         last = max(self._stands_down_until.get(one, 0.0) for one in (CLUSTER, namespace))
-        return time.monotonic() < last
+        return surroundings.monotonic() < last
 
     def _why_only_reported(self, plan: PreemptionPlan, found: PlannedPreemptions) -> str:
         """Return why nothing is evicted for a pod although there is a plan; empty if it may be."""

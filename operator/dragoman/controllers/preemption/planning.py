@@ -1,11 +1,11 @@
 """Plans for all pods that wait, from one snapshot, in a thread beside the event loop."""
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dragoman import surroundings
 from dragoman.allocation import Cluster, DeviceID, TimeBudget, TooExpensiveError
 from dragoman.diagnosis.explain import cluster_of
 from dragoman.diagnosis.extended import Extended
@@ -66,14 +66,14 @@ def compute(
         policy: What is allowed.
         stopped: Whether the answer is not needed any more.
     """
-    began = time.thread_time()
+    began = surroundings.cpu()
     world = parse(snapshot)
     cluster = cluster_of(Inventory(world, server_profile(world), {}, {}))
     passed = _Pass(PreemptionFacts.of(world), cluster, policy, stopped)
     made = []
     left_out = 0
     for pod in sorted(_pods(world, waiting), key=_order):
-        found = passed.planned(of_pod(world, pod), time.thread_time() - began)
+        found = passed.planned(of_pod(world, pod), surroundings.cpu() - began)
         made += [found] if found is not None else []
         left_out += found is None
     with passed.time():
@@ -82,7 +82,7 @@ def compute(
     return PlannedPreemptions(
         tuple(one.plan for one in made),
         left_out,
-        time.thread_time() - began,
+        surroundings.cpu() - began,
         {one.uid: one.reserved for one in planned},
         frozenset(one.uid for one in planned if one.extended),
         shown,
@@ -121,14 +121,14 @@ class _Pass:
         if found is None:
             if elapsed > ALL or self.spent[namespace] > SHARE:
                 return None
-            start = time.thread_time()
+            start = surroundings.cpu()
             found = self.known[shape] = self._made(subject)
-            self.spent[namespace] += time.thread_time() - start
+            self.spent[namespace] += surroundings.cpu() - start
         return replace(found, plan=replace(found.plan, subject=subject))
 
     def time(self) -> TimeBudget:
         """Return the time of one plan."""
-        return TimeBudget(SECONDS, clock=time.thread_time, stopped=self.stopped)
+        return TimeBudget(SECONDS, clock=surroundings.cpu, stopped=self.stopped)
 
     def _made(self, subject: Subject) -> _Made:
         try:
@@ -170,7 +170,7 @@ def looked(
         return Look(Sight.CHANGED, why=held[0].text)
     cluster = cluster_of(Inventory(world, server_profile(world), {}, {}))
     try:
-        with TimeBudget(SECONDS, clock=time.thread_time, stopped=stopped):
+        with TimeBudget(SECONDS, clock=surroundings.cpu, stopped=stopped):
             facts = PreemptionFacts.of(world)
             made = plan(facts, subject, cluster, policy=policy, only=journal.node)
     except TooExpensiveError:

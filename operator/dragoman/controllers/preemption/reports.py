@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dragoman import surroundings
 from dragoman.controllers.preemption.carrier import unless_gone
 from dragoman.controllers.preemption.preemptions import REFUSED
-from dragoman.kube import wallclock
 from dragoman.kube.client import MERGE_PATCH, Client, items
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder, ObjectReference
@@ -91,7 +91,7 @@ class Reports:
             await unless_gone(self._client.patch(one, {"spec": made["spec"]}, MERGE_PATCH))
         told = {key: (before or {}).get("status", {}).get(key) for key in status}
         if told != status:
-            body = {"status": {**status, "plannedAt": wallclock.now()}}
+            body = {"status": {**status, "plannedAt": surroundings.timestamp()}}
             await unless_gone(self._client.patch(f"{one}/status", body, MERGE_PATCH))
         note, uid = status["message"], metadata["name"]
         if told["message"] != note and self._said.get(uid) != note:

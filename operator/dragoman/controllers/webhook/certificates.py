@@ -7,11 +7,11 @@ and when, is `dragoman_webhooks.tls.rotation`'s.
 
 import asyncio
 import ssl
-import time
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
+from dragoman import surroundings
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import STRATEGIC_MERGE_PATCH, Client
 from dragoman.kube.errors import ApiError
@@ -139,9 +139,10 @@ class SelfSigned:
                 keys=self._keys(),
                 published=_published(self._configuration),
                 hosts=self._hosts,
-                now=datetime.now(UTC),
+                now=surroundings.now(),
                 unchanged=timedelta(
-                    seconds=time.monotonic() - max(self._secret.since, self._configuration.since)
+                    seconds=surroundings.monotonic()
+                    - max(self._secret.since, self._configuration.since)
                 ),
             ),
             self._lifetimes,
@@ -154,8 +155,8 @@ class SelfSigned:
         # The watch goes on while keys are made: what was planned from is what may be replaced.
         stored = self._secret.document
         assert stored is not None
-        made = await asyncio.to_thread(
-            carry_out, action, self._keys(), self._hosts, self._lifetimes, datetime.now(UTC)
+        made = await surroundings.in_thread(
+            carry_out, action, self._keys(), self._hosts, self._lifetimes, surroundings.now()
         )
         body = {**stored, "data": write_secret(made)}
         self._secret.put(await self._api.put(self._secret.path, body))

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from dragoman import surroundings
+
 _GROUP = "client.authentication.k8s.io"
 VERSIONS = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
 _EXTENSION = f"{_GROUP}/exec"
@@ -36,7 +38,7 @@ class Issued:
     @property
     def expired(self) -> bool:
         """Whether it has to be asked for again."""
-        return self.expires is not None and datetime.now(UTC) >= self.expires
+        return self.expires is not None and surroundings.now() >= self.expires
 
 
 def issue(plugin: Mapping[str, Any], cluster: Mapping[str, Any]) -> Issued:

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from ipaddress import ip_address
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from dragoman.kube.http.connection import Connection
@@ -35,6 +36,22 @@ TICK = 1.0
 """Seconds between checks of all deadlines: one timer is cheaper than one for each request."""
 HAPPY_EYEBALLS_DELAY = 0.25
 """Seconds that one address of a name has before the next is tried in parallel (RFC 8305)."""
+
+
+class Pool(Protocol):
+    """Carries requests to a server."""
+
+    def reload_tls(self) -> None:
+        """Take trust and client certificate that have changed."""
+
+    async def send(self, request: Request) -> Response:
+        """Send a request and wait for its complete response; raise HttpError."""
+
+    def stream(self, request: Request, predicate: Predicate) -> AsyncGenerator[list[bytes], None]:
+        """Send a request and yield the lines of its response; raise StatusError and HttpError."""
+
+    async def close(self) -> None:
+        """End all connections, and open no others."""
 
 
 @dataclass

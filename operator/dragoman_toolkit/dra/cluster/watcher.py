@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from dragoman import surroundings
 from dragoman.cluster.reader import QUERIES, Reader, Report
 from dragoman.inventory.snapshots.documents import Document, reduced
 from dragoman.inventory.snapshots.snapshot import Snapshot
@@ -18,7 +19,6 @@ from dragoman.kube.informer import Informer
 from dragoman.kube.reflector import Reflector
 from dragoman.kube.resources import Resource
 from dragoman.kube.store import StoredObject
-from dragoman.kube.wallclock import now
 from dragoman.model.metadata import Metadata
 
 REFRESH = 30.0
@@ -54,7 +54,9 @@ class Watcher:
         self._changed.clear()
         if self._first is not None and self._current:
             kept = {plural: watch.documents() for plural, watch in self._watches.items()}
-            return replace(self._first, taken=now(), objects={**self._first.objects, **kept})
+            return replace(
+                self._first, taken=surroundings.timestamp(), objects={**self._first.objects, **kept}
+            )
         reader = Reader(self.client, self.namespace, self.progress)
         found = await reader.read(self.plurals)
         if self._first is None:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dragoman.kube import backoff as module
+from dragoman import surroundings
 from dragoman.kube.backoff import FIRST, LONGEST, RESET_AFTER, Backoff
 from tests.unit.dragoman.kube.virtual_time import Clock
 
@@ -13,8 +13,8 @@ from tests.unit.dragoman.kube.virtual_time import Clock
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Hold the clock, and let chance be its mean."""
     clock = Clock()
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock))
-    monkeypatch.setattr(module, "random", SimpleNamespace(random=lambda: 0.5))
+    monkeypatch.setattr(surroundings, "monotonic", clock)
+    monkeypatch.setattr(surroundings, "chance", lambda: SimpleNamespace(random=lambda: 0.5))
     return clock
 
 
@@ -29,7 +29,7 @@ def test_backoff_double_up_to_half_a_minute() -> None:
 def test_chance_spreads_them_by_a_quarter_each_way(
     monkeypatch: pytest.MonkeyPatch, luck: float, share: float
 ) -> None:
-    monkeypatch.setattr(module, "random", SimpleNamespace(random=lambda: luck))
+    monkeypatch.setattr(surroundings, "chance", lambda: SimpleNamespace(random=lambda: luck))
     assert Backoff().next() == pytest.approx(FIRST * share)
 
 

@@ -4,12 +4,11 @@ import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from dragoman import metrics
+from dragoman import metrics, surroundings
 from dragoman.kube import events as recorders
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
@@ -42,7 +41,7 @@ class Posts:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Give the recorder a clock of the test's."""
     clock = Clock()
-    monkeypatch.setattr(recorders, "time", SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr(surroundings, "monotonic", clock)
     return clock
 
 

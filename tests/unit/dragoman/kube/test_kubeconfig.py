@@ -3,12 +3,12 @@
 import json
 import stat
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 
+from dragoman import surroundings
 from dragoman.kube import kubeconfig as module
 from dragoman.kube.kubeconfig import (
     ConnectionSettingsError,
@@ -64,7 +64,7 @@ def give(folder: Path, token: str) -> None:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Give credentials a clock of the test's."""
     clock = Clock()
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr(surroundings, "monotonic", clock)
     return clock
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import random
 from collections.abc import Callable, Coroutine
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,12 +20,11 @@ TAKE_OVER = TERMS.duration + TERMS.retry_period * 1.2 + 0.5
 
 
 @pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch) -> Play:
+def play() -> Play:
     """Return a function that runs a scene on a fresh server, in virtual time."""
 
     def played(scene: Callable[[LeaseServer], Coroutine[Any, Any, None]]) -> LeaseServer:
         loop = VirtualLoop()
-        monkeypatch.setattr(leaderelection, "time", SimpleNamespace(monotonic=loop.time))
         server = LeaseServer()
         run(scene(server), loop)
         return server

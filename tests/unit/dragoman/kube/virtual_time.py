@@ -6,6 +6,8 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from dragoman.surroundings import Surroundings, using
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 EPSILON = 1e-9
@@ -42,7 +44,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 def run(work: Coroutine[Any, Any, Result], loop: VirtualLoop) -> Result:
     """Run to the end, cancel what is left, and close the loop."""
-    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+    virtual = using(Surroundings(monotonic=loop.time))
+    with virtual, asyncio.Runner(loop_factory=lambda: loop) as runner:
         return runner.run(work)
 
 

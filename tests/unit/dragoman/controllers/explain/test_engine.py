@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from dragoman import surroundings
 from dragoman.allocation import StoppedError, profile
 from dragoman.controllers.explain import engine as engines
 from dragoman.controllers.explain.engine import Engine
@@ -14,7 +15,7 @@ from dragoman.diagnosis.explain import examine
 from dragoman.diagnosis.note import Note
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.world import World
-from dragoman.kube.worker import Worker
+from dragoman.surroundings import Worker
 from tests.support import manifests as objects
 from tests.support.hostile import Tries, scaled
 from tests.support.worlds.expressions import RUNAWAYS, UNDERCHARGED
@@ -153,7 +154,7 @@ def test_a_process_ends_while_a_thread_computes(begin: str) -> None:
     code = (
         "import asyncio\n"
         "import threading\n"
-        "from dragoman.kube.worker import Worker, in_daemon_thread\n"
+        "from dragoman.surroundings import Worker, in_daemon_thread\n"
         "begun = threading.Event()\n"
         "def compute():\n"
         "    begun.set()\n"
@@ -185,11 +186,7 @@ def test_the_duration_of_a_count_is_its_cpu_time_and_not_its_turn(
     times = iter([10.0, 12.5])
     facts = world(devices=2)
 
-    class Clock:
-        monotonic = staticmethod(lambda: 0.0)
-        thread_time = staticmethod(lambda: next(times))
-
-    monkeypatch.setattr(engines, "time", Clock)
+    monkeypatch.setattr(surroundings, "cpu", lambda: next(times))
     assert asyncio.run(engine.count(facts)).devices
     assert engine.count_seconds == 2.5
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dragoman import surroundings
 from dragoman.cluster import published
 from dragoman.cluster.devices import DeviceStores
 from dragoman.cluster.published import Published, ReviewedDevices
@@ -93,7 +94,7 @@ async def test_slices_that_change_while_two_targets_are_computed_are_not_forgott
         await turn
         return function(*arguments)
 
-    monkeypatch.setattr(published, "in_daemon_thread", computed)
+    monkeypatch.setattr(surroundings, "in_daemon_thread", computed)
     await informers.require_content()
     first = asyncio.create_task(stored.inventory())
     await asyncio.sleep(0.01)
