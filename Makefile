@@ -73,23 +73,31 @@ lint: setup ## Check style, types and import layers
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 
+PACKAGES := base cel configs webhooks dragoman toolkit drivers
+
 .PHONY: unit
-unit: setup ## Run the tests without a control plane, in minutes, with half the random examples
+unit: setup ## Run the tests without a control plane, in minutes, with half the random examples (PACKAGE=cel: of one)
 	@export DRAGOMAN_EXAMPLES=$${DRAGOMAN_EXAMPLES:-0.5}; \
-		$(MAKE) -j3 --output-sync=target unit-configs unit-claims unit-wire
+		$(if $(PACKAGE),$(MAKE) unit-$(PACKAGE),$(MAKE) -j3 --output-sync=target unit-lower unit-wire unit-upper)
 
-UNIT_CONFIGS := tests/unit/cel tests/unit/configs tests/unit/webhooks
+# One package alone: an import of a package above it fails.
+.PHONY: $(PACKAGES:%=unit-%)
+$(PACKAGES:%=unit-%): unit-%:
+	@PYTHONPATH=tests/support/onepackage DRAGOMAN_PACKAGE=$* $(PYTEST) -q -m 'not slow' tests/unit/$*
 
-# Side by side: those of driver configs, those that mostly wait for time-outs, and all others.
-.PHONY: unit-configs unit-claims unit-wire
-unit-configs:
-	@$(PYTEST) -q -m 'not slow' $(UNIT_CONFIGS)
+UNIT_LOWER := tests/unit/base tests/unit/cel tests/unit/configs tests/unit/webhooks
+UNIT_WIRE := tests/unit/dragoman/kube/http
+
+# Side by side: those of the lower packages, those that mostly wait for time-outs, and all others.
+.PHONY: unit-lower unit-wire unit-upper
+unit-lower:
+	@$(PYTEST) -q -m 'not slow' $(UNIT_LOWER)
 
 unit-wire:
-	@$(PYTEST) -q -m 'not slow' tests/unit/dragoman/kube/http
+	@$(PYTEST) -q -m 'not slow' $(UNIT_WIRE)
 
-unit-claims:
-	@$(PYTEST) -q -m 'not slow' $(UNIT_CONFIGS:%=--ignore=%) --ignore=tests/unit/dragoman/kube/http tests/unit tests/test_layout.py
+unit-upper:
+	@$(PYTEST) -q -m 'not slow' $(UNIT_LOWER:%=--ignore=%) --ignore=$(UNIT_WIRE) tests/unit tests/test_layout.py
 
 # Each of the test processes would compile a new checkout for itself.
 .PHONY: bytecode

@@ -1,6 +1,7 @@
 """The shape of the repository."""
 
 import ast
+import functools
 import re
 import subprocess
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import grimp
 import pytest
+
+from tests.support.onepackage.sitecustomize import ORDER, module
 
 ROOT = Path(__file__).parent.parent
 TOP_LEVEL = {
@@ -25,13 +28,6 @@ def test_a_source_root_is_no_package(root: str) -> None:
     assert not (ROOT / root / "__init__.py").exists()
 
 
-PACKAGES = tuple(
-    path.parent.name
-    for root in ("operator", "webhooks")
-    for path in sorted(Path(root).glob("*/__init__.py"))
-)
-
-
 def test_the_top_level_holds_nothing_unexpected() -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("not a git checkout: nothing tells which files belong to it")
@@ -42,9 +38,85 @@ def test_the_top_level_holds_nothing_unexpected() -> None:
     assert {name for name in found if not name.startswith(".")} <= TOP_LEVEL
 
 
+@functools.cache
+def imports_of_all() -> grimp.ImportGraph:
+    """Return the imports of all packages."""
+    return grimp.build_graph(*map(module, ORDER), cache_dir=None)
+
+
+def test_the_packages_are_those_of_both_source_roots() -> None:
+    found = [path.parent.name for root in ("operator", "webhooks") for path in packages(root)]
+    assert sorted(found) == sorted(map(module, ORDER))
+
+
+def packages(root: str) -> Iterator[Path]:
+    """Yield the faces of the packages of a source root."""
+    return (ROOT / root).glob("*/__init__.py")
+
+
+ENTRIES = ("handlers", "process", "controllers", "__main__")
+SERVERS = ("operator", "webhook", "verify", "delete_webhooks")
+"""The commands of processes, and those that the chart runs."""
+
+
+def test_the_operator_holds_only_what_its_processes_reach() -> None:
+    """What only users' commands need belongs to the toolkit."""
+    graph = imports_of_all()
+    entries = tuple(f"dragoman.{one}" for one in ENTRIES)
+    servers = {f"dragoman.cli.{one}" for one in SERVERS}
+    waiting = [
+        one for one in graph.modules if one in servers or f"{one}.".startswith(dotted(entries))
+    ]
+    reached = set(waiting)
+    while waiting:
+        one = waiting.pop()
+        parents = {one.rsplit(".", count)[0] for count in range(1, one.count(".") + 1)}
+        found = graph.find_modules_directly_imported_by(one) | parents
+        waiting += found - reached
+        reached |= found
+    assert {"dragoman.claims.creation", "dragoman.preemption.planner"} <= reached
+    inside = {one for one in graph.modules if one.partition(".")[0] == "dragoman"}
+    assert sorted(inside - reached) == []
+
+
+def dotted(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of packages as beginnings of the names of what is in them."""
+    return tuple(f"{name}." for name in names)
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_unit_tests_of_a_package_need_none_above_it(package: str) -> None:
+    """`make unit PACKAGE=...` runs them so; here their imports are followed as text."""
+    above = {module(one) for one in ORDER[ORDER.index(package) + 1 :]}
+    waiting = list((ROOT / "tests/unit" / package).rglob("*.py"))
+    waiting.append(ROOT / "tests/unit/conftest.py")
+    assert len(waiting) > 2
+    seen, wrong = set(waiting), []
+    while waiting:
+        path = waiting.pop()
+        for name in imported(path):
+            if name.partition(".")[0] in above:
+                wrong.append(f"{path.relative_to(ROOT)} imports {name}")
+            source = (ROOT / name.replace(".", "/")).with_suffix(".py")
+            if name.startswith(("tests.", "docs.")) and source.exists() and source not in seen:
+                seen.add(source)
+                waiting.append(source)
+    assert wrong == []
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Yield what a module imports, and what it imports from modules."""
+    for one in ast.walk(ast.parse(path.read_text())):
+        if isinstance(one, ast.Import):
+            yield from (alias.name for alias in one.names)
+        elif isinstance(one, ast.ImportFrom) and one.module:
+            yield one.module
+            yield from (f"{one.module}.{alias.name}" for alias in one.names)
+
+
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Imports inside functions and for types alone count too."""
-    graph = grimp.build_graph(*PACKAGES, cache_dir=None)
+    graph = imports_of_all()
     imports = {one: graph.find_modules_directly_imported_by(one) for one in graph.modules}
     completion = imports["dragoman_toolkit.dra.cluster.completion"]
     assert "dragoman_toolkit.dra.cluster.source" in completion

@@ -14,7 +14,7 @@ from dragoman_drivers.throwaway.api import Api
 from dragoman_drivers.throwaway.plane import Plane
 from dragoman_drivers.throwaway.process import ThrowawayProcess
 from tests.e2e.toolkit.commands import dra
-from tests.e2e.toolkit.worlds import Stage
+from tests.e2e.toolkit.stage import Stage
 from tests.support import manifests as objects
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.plane import ControlPlane

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tests.e2e.toolkit.worlds import Stage
+from tests.e2e.toolkit.stage import Stage
 from tests.support.controlplane.plane import ControlPlane
 
 WORLDS = int(os.environ.get("DRAGOMAN_WORLDS", "40"))

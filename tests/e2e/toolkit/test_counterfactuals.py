@@ -11,10 +11,11 @@ import pytest
 
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.conftest import BATCH, WORLDS, batches
+from tests.e2e.toolkit.stage import Stage
 from tests.e2e.toolkit.test_explain import explained, holder, named, probe
-from tests.e2e.toolkit.worlds import TAINT, Stage, World, make
 from tests.support.controlplane.api import Json
 from tests.support.controlplane.plane import ControlPlane
+from tests.support.worlds.randomclusters import TAINT, World, make
 
 FIRST = 50_000
 TRIED = max(WORLDS * 2 // 5, BATCH)

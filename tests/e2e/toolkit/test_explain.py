@@ -14,10 +14,11 @@ import yaml
 from dragoman.allocation import Code
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.conftest import WORLDS, batches
-from tests.e2e.toolkit.worlds import LABEL, Stage, World, make, refusal, requesting
+from tests.e2e.toolkit.stage import Stage, refusal
 from tests.support import manifests as objects
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
+from tests.support.worlds.randomclusters import LABEL, World, make, requesting
 
 BATCHES = batches(0, WORLDS)
 AGAIN, PATIENCE = 3, 30

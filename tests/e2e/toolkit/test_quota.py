@@ -9,9 +9,10 @@ import pytest
 
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.conftest import SEED, WORLDS
-from tests.e2e.toolkit.worlds import Stage, World, make
+from tests.e2e.toolkit.stage import Stage
 from tests.support.controlplane.api import Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
+from tests.support.worlds.randomclusters import World, make
 
 CONTROLLER = "resourcequota-controller"
 SUFFIX = ".deviceclass.resource.k8s.io/devices"

@@ -5,10 +5,11 @@ from pathlib import Path
 import yaml
 
 from tests.e2e.toolkit.commands import dra
-from tests.e2e.toolkit.worlds import Stage, make
+from tests.e2e.toolkit.stage import Stage
 from tests.support import manifests as objects
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import ControlPlane
+from tests.support.worlds.randomclusters import make
 
 READ = ["get", "list"]
 DEVICES = {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices", "deviceclasses"]}

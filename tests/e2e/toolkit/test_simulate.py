@@ -7,11 +7,12 @@ import yaml
 
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.conftest import SEED, WORLDS, batches
+from tests.e2e.toolkit.stage import Stage
 from tests.e2e.toolkit.test_explain import holder, named
-from tests.e2e.toolkit.worlds import BROKEN, LABEL, Stage, World, make
 from tests.support import manifests as objects
 from tests.support.controlplane.api import Json
 from tests.support.controlplane.plane import ControlPlane
+from tests.support.worlds.randomclusters import BROKEN, LABEL, World, make
 
 FIRST = 90_000
 TRIED = max(WORLDS // 4, 10)

@@ -8,9 +8,10 @@ import pytest
 
 from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.conftest import BATCH, WORLDS
-from tests.e2e.toolkit.worlds import Stage, World, make
+from tests.e2e.toolkit.stage import Stage
 from tests.support.controlplane.api import Json
 from tests.support.controlplane.plane import ControlPlane
+from tests.support.worlds.randomclusters import World, make
 
 FIRST = 10_000
 SHARE = max(WORLDS // 2, 1)

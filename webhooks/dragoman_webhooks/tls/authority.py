@@ -2,33 +2,23 @@
 
 import base64
 import binascii
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from dragoman_webhooks.tls import issuing
+from dragoman_webhooks.tls.issuing import Issued, Validity
 from dragoman_webhooks.tls.rotation import Action, Certificate, KeyPair, Keys, Lifetimes
 
 SKEW = timedelta(hours=1)
 """How far other clocks may be behind; at most a tenth of a certificate's lifetime."""
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
-_SIGNS = x509.KeyUsage(
-    digital_signature=True,
-    content_commitment=False,
-    key_encipherment=False,
-    data_encipherment=False,
-    key_agreement=False,
-    key_cert_sign=True,
-    crl_sign=True,
-    encipher_only=False,
-    decipher_only=False,
-)
+NAME = "dragoman-webhook"
 
 
 def carry_out(
@@ -54,28 +44,16 @@ def carry_out(
 
 def new_ca(now: datetime, lifetime: timedelta) -> KeyPair:
     """Make a CA."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    builder = (
-        _builder("dragoman-webhook-ca", key, key, now, now + lifetime)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_SIGNS, critical=True)
-    )
-    return _pair(builder.sign(key, hashes.SHA256()), key)
+    return _pair(issuing.new_ca(f"{NAME}-ca", _valid(now, now + lifetime)))
 
 
 def issue(ca: KeyPair, hosts: frozenset[str], now: datetime, lifetime: timedelta) -> KeyPair:
     """Issue a serving certificate; it ends with its CA at the latest."""
-    signer = serialization.load_pem_private_key(ca.key, None)
-    assert isinstance(signer, ec.EllipticCurvePrivateKey)
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = serialization.load_pem_private_key(ca.key, None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    issuer = Issued(x509.load_pem_x509_certificate(ca.certificate.pem), key)
     ends = min(now + lifetime, ca.certificate.ends)
-    names = x509.SubjectAlternativeName([_general_name(host) for host in sorted(hosts)])
-    builder = (
-        _builder("dragoman-webhook", key, signer, now, ends)
-        .add_extension(names, critical=False)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-    )
-    return _pair(builder.sign(signer, hashes.SHA256()), key)
+    return _pair(issuing.issue(issuer, NAME, _valid(now, ends), hosts=sorted(hosts)))
 
 
 def read_secret(data: Mapping[str, str]) -> Keys:
@@ -119,39 +97,12 @@ def certificates(content: bytes) -> list[Certificate]:
         return []
 
 
-def _builder(
-    name: str,
-    key: ec.EllipticCurvePrivateKey,
-    signer: ec.EllipticCurvePrivateKey,
-    now: datetime,
-    ends: datetime,
-) -> x509.CertificateBuilder:
-    def named(text: str) -> x509.Name:
-        return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
-
-    return (
-        x509.CertificateBuilder()
-        .subject_name(named(name))
-        .issuer_name(named("dragoman-webhook-ca"))
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - min(SKEW, (ends - now) / 10))
-        .not_valid_after(ends)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()),
-            critical=False,
-        )
-    )
+def _valid(now: datetime, ends: datetime) -> Validity:
+    return Validity(now - min(SKEW, (ends - now) / 10), ends)
 
 
-def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> KeyPair:
-    pem = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    return KeyPair(_fact(certificate), pem)
+def _pair(issued: Issued) -> KeyPair:
+    return KeyPair(_fact(issued.certificate), issued.key_pem)
 
 
 def _fact(certificate: x509.Certificate) -> Certificate:
@@ -193,10 +144,3 @@ def _decoded(value: str) -> bytes:
         return base64.b64decode(value)
     except (binascii.Error, ValueError):
         return b""
-
-
-def _general_name(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)

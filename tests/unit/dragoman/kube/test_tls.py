@@ -10,7 +10,7 @@ import pytest
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.kubeconfig import Credentials
-from tests.support.controlplane.certificates import Authority, KeyPairPaths
+from tests.support.certificates import Authority, KeyPairPaths
 from tests.unit.dragoman.kube.http.fakes import fake_server, response, send
 from tests.unit.dragoman.kube.http.harness import server_context
 from tests.unit.dragoman.kube.test_kubeconfig import kubeconfig

@@ -15,11 +15,11 @@ from dragoman_base.versions import NEWEST
 from dragoman_toolkit.anonymous import anonymized
 from dragoman_toolkit.anonymous.fields import FIELDS
 from dragoman_toolkit.linting.knowledge.api import api_of
-from tests.e2e.toolkit.worlds import TAINT, make
 from tests.support import manifests as objects
 from tests.support.dra import Desk, invoke
 from tests.support.planting import FACTS, Plants
 from tests.support.worlds.inventory import DRIVER, claim, held, pod, pool, snapshot
+from tests.support.worlds.randomclusters import TAINT, make
 
 EXAMPLE = Path(__file__).parents[4] / "examples/toolkit/cluster.jsonl"
 TOKEN = re.compile(

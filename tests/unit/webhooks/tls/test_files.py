@@ -20,7 +20,7 @@ from dragoman_webhooks.tls.files import (
     server_context,
 )
 from dragoman_webhooks.tls.rotation import KeyPair
-from tests.support.controlplane.certificates import Authority
+from tests.support.certificates import Authority
 from tests.support.worlds.reviews import claim, review
 from tests.unit.webhooks.harness import serving
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from tests.support.controlplane.certificates import Authority, KeyPairPaths
+from tests.support.certificates import Authority, KeyPairPaths
 
 
 def server_context(pair: KeyPairPaths) -> ssl.SSLContext:

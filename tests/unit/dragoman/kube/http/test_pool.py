@@ -16,7 +16,7 @@ from dragoman.kube.http import pool as pools
 from dragoman.kube.http.pool import ConnectionPool
 from dragoman.kube.http.request import Request
 from dragoman.kube.http.response import ConnectError, ConnectionLostError, HttpError
-from tests.support.controlplane.certificates import Authority
+from tests.support.certificates import Authority
 from tests.support.scriptedserver import PATIENCE, eventually
 from tests.unit.dragoman.kube.http.fakes import (
     CHUNKED,

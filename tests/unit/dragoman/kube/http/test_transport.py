@@ -12,7 +12,7 @@ import pytest
 from dragoman.kube.http.pool import ConnectionPool
 from dragoman.kube.http.request import Request
 from dragoman.kube.http.response import ConnectError, HttpError
-from tests.support.controlplane.certificates import Authority
+from tests.support.certificates import Authority
 from tests.unit.dragoman.kube.http.fakes import (
     CHUNKED,
     GET,
