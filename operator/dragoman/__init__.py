@@ -1,3 +1,3 @@
-"""dragoman: the control plane of Kubernetes Dynamic Resource Allocation."""
+"""The operator: handlers, process, controllers, planners, and the allocator of kube-scheduler."""
 
 __version__ = "0.1.0"

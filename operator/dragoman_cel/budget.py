@@ -1,4 +1,4 @@
-"""Plain steps: they bound the time of evaluations beside the CEL cost."""
+"""Plain steps: they bound the time of evaluations in addition to the CEL cost."""
 
 from contextvars import ContextVar
 

@@ -47,13 +47,15 @@ def test_an_excerpt_is_a_part_of_its_file(block: Block) -> None:
     assert block.text in (ROOT / block.mark.removeprefix("from: ")).read_text()
 
 
-def test_the_picture_of_the_architecture_is_that_of_the_imports() -> None:
+def test_the_pictures_of_the_architecture_are_those_of_the_imports() -> None:
     architecture = script("generate_architecture")
-    found = architecture.packages()
     renew = "run `make pages`"
-    assert (DOCS / "architecture.svg").read_text() == architecture.picture(found), renew
+    drawn = {f"{plan.name}.svg": architecture.picture(plan) for plan in architecture.plans()}
+    assert {path.name for path in (DOCS / "packages").glob("*.svg")} == drawn.keys(), renew
+    for name, text in drawn.items():
+        assert (DOCS / "packages" / name).read_text() == text, renew
     page = (DOCS / "architecture.md").read_text()
-    assert page == architecture.renewed(page, found), renew
+    assert page == architecture.renewed(page), renew
 
 
 @pytest.mark.parametrize("page", ["operations.md", "comparison.md", "evidence.md"])

@@ -35,12 +35,9 @@ MODULES = (
     "operator/dragoman/cli/terminal.py",
     "operator/dragoman_base",
     "operator/dragoman_cel",
-    "operator/dragoman_toolkit/__init__.py",
+    "operator/dragoman_toolkit/*.py",
     "operator/dragoman_toolkit/check",
-    "operator/dragoman_toolkit/completion.py",
     "operator/dragoman_toolkit/linting",
-    "operator/dragoman_toolkit/manifests.py",
-    "operator/dragoman_toolkit/unusable.py",
     "webhooks/dragoman_configs",
 )
 
@@ -52,8 +49,8 @@ def build(folder: Path) -> Path:
         site = Path(temporary)
         for name in PACKAGES:
             _copy_distribution(name, site)
-        for module in MODULES:
-            _copy(ROOT / module, site / module.partition("/")[2])
+        for source in (path for pattern in MODULES for path in ROOT.glob(pattern)):
+            _copy(source, site.joinpath(*source.relative_to(ROOT).parts[1:]))
         _copy(ROOT / "crds", site / "dragoman_configs/crds")
         command = [sys.executable, "-m", "shiv", "--site-packages", str(site), "--compressed"]
         entry = ["--entry-point", "dragoman_toolkit.check.check:check", "--compile-pyc"]
