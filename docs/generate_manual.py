@@ -14,11 +14,12 @@ import yaml
 
 from docs import generate_chart
 from dragoman.cli import AUTHOR_COMMANDS, SERVER_COMMANDS, USER_COMMANDS, cli
-from dragoman_toolkit.dra.cluster.options import FIELDS
+from dragoman.kube.connectionoptions import FLAGS
+from dragoman_toolkit.dra.cluster.options import OTHERS
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
-SHARED = frozenset(FIELDS)
+SHARED = frozenset((*FLAGS, *OTHERS))
 """Options that every command has that reads a cluster."""
 _GENERATED = "<!-- `make pages` generates this page; a test compares it. -->"
 CLI_HEAD = f"""\

@@ -13,6 +13,7 @@ import click
 from dragoman import __version__
 from dragoman.cli.completing import offered
 from dragoman.cli.terminal import plain_errors, say
+from dragoman.kube.connectionoptions import FLAGS
 from dragoman_base.words.spelling import closest
 
 USER_COMMANDS = {
@@ -94,17 +95,7 @@ GLOBAL_OPTIONS = {
     "--namespace": True,
     "-A": False,
     "--all-namespaces": False,
-    "--context": True,
-    "--kubeconfig": True,
-    "--cluster": True,
-    "--user": True,
-    "-s": True,
-    "--server": True,
-    "--token": True,
-    "--as": True,
-    "--as-group": True,
-    "--as-uid": True,
-    "--request-timeout": True,
+    **dict.fromkeys((name for flag in FLAGS.values() for name in flag.names), True),
     "--snapshot": True,
     "--profile": True,
 }

@@ -7,6 +7,7 @@ from typing import TypeVar
 import click
 
 from dragoman.kube.client import Client
+from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.discovery import NotServedError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.kubeconfig import ConnectionSettingsError, Credentials
@@ -19,7 +20,7 @@ async def asked(
 ) -> Answer:
     """Send requests to an API server; raise click.ClickException where they fail."""
     try:
-        async with Client(Credentials(kubeconfig, context)) as api:
+        async with Client(Credentials(ConnectionOptions(kubeconfig, context))) as api:
             return await ask(api)
     except (ApiError, ConnectionSettingsError, NotServedError) as error:
         raise click.ClickException(str(error)) from error

@@ -8,6 +8,7 @@ from kopf._cogs.structs.references import Insights
 
 import dragoman.handlers  # noqa: F401 — registers them
 from dragoman import logs
+from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.kubeconfig import ConnectionSettingsError, Credentials
 from dragoman.kube.leaderelection import LeaderElectionConfig
 from dragoman.process.operator import Operator
@@ -18,7 +19,7 @@ def run(settings: Settings) -> int:
     """Run until SIGTERM; return the exit status: 0 after a clean stop, 1 after a fault."""
     logs.configure(json=settings.log_format == "json", level=settings.log_level.upper())
     try:
-        Credentials(settings.kubeconfig, settings.context)
+        Credentials(ConnectionOptions(settings.kubeconfig, settings.context))
     except ConnectionSettingsError as error:
         logs.last_line(f"dragoman: {error}")
         return 1

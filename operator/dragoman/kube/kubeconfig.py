@@ -12,8 +12,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dragoman import surroundings
+from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.credentials import files, plugin
-from dragoman.kube.credentials.files import Choice, ConnectionSettingsError
+from dragoman.kube.credentials.files import ConnectionSettingsError
 from dragoman.kube.credentials.impersonation import Headers, impersonation_headers
 from dragoman.logs import logger
 
@@ -42,23 +43,11 @@ class Credentials:
     """Server address, TLS, the current Authorization header, and impersonation headers.
 
     Args:
-        kubeconfig: Path of a kubeconfig file; None for $KUBECONFIG, ~/.kube/config or, inside a
-            pod, its service account.
-        context: Name of a context in it; None for the current one.
-        cluster: Name of a cluster in it; None for the context's.
-        auth_info: Name of a user in it; None for the context's.
-        acting_as: User to impersonate, whatever the kubeconfig says; empty for none.
-        server_option: URL in place of the cluster's; None for that.
-        token_option: Bearer token in place of the user's; None for that.
+        options: Which parts of which kubeconfig; without a kubeconfig, inside a pod, those of its
+            service account.
     """
 
-    kubeconfig: Path | None = None
-    context: str | None = None
-    cluster: str | None = None
-    auth_info: str | None = None
-    acting_as: str = ""
-    server_option: str | None = None
-    token_option: str | None = field(default=None, repr=False)
+    options: ConnectionOptions = field(default=ConnectionOptions())
     impersonation: Headers = field(init=False, repr=False, default=())
     _server: str = field(init=False, repr=False, default="")
     _cluster: Mapping[str, Any] = field(init=False, repr=False, default_factory=dict)
@@ -179,32 +168,39 @@ class Credentials:
         return None, None
 
     def _load(self) -> None:
-        choice = Choice(
-            *(self.kubeconfig, self.context, self.cluster, self.auth_info),
-            *(self.server_option, self.token_option),
-        )
+        options = self.options
         try:
-            if choice == Choice() and _only_inside_pod():
+            if options.name_nothing and _only_inside_pod():
                 self._cluster, self._user = _of_pod()
             else:
-                found = files.connection(files.load(self.kubeconfig), choice)
+                found = files.connection(files.load(options.kubeconfig), options)
                 self._cluster, self._user = found.cluster, found.user
                 self.impersonation = impersonation_headers(self._user)
-            if self.acting_as:
-                self.impersonation = (("Impersonate-User", self.acting_as),)
             self._server = _address(self._cluster, self._user)
             _refuse_unusable(self._cluster, self._user)
         except (OSError, ValueError) as error:
             raise ConnectionSettingsError(f"the kubeconfig cannot be used: {error}") from error
+        self.impersonation = _acting(options) or self.impersonation
 
 
-def namespace(choice: Choice) -> str:
+def _acting(options: ConnectionOptions) -> Headers:
+    """Return whom the options impersonate, in place of whom the kubeconfig says."""
+    if (options.acting_groups or options.acting_uid) and not options.acting_as:
+        raise ConnectionSettingsError("--as-group and --as-uid need --as USER")
+    named = {"as": options.acting_as, "as-uid": options.acting_uid}
+    try:
+        return impersonation_headers({**named, "as-groups": [*options.acting_groups]})
+    except ValueError as error:
+        raise ConnectionSettingsError(f"--as: {error}") from error
+
+
+def namespace(choice: ConnectionOptions) -> str:
     """Return the namespace of a context, or of the pod that this runs in; empty without one.
 
     Raises:
         ConnectionSettingsError: There is no such context.
     """
-    if choice == Choice() and _only_inside_pod():
+    if choice.name_nothing and _only_inside_pod():
         own = SERVICE_ACCOUNT_TOKEN.with_name("namespace")
         return own.read_text().strip() if own.is_file() else ""
     config = files.load(choice.kubeconfig)
@@ -300,11 +296,11 @@ def _from_provider(credentials: Credentials) -> str | None:
     from kubernetes import client, config  # noqa: PLC0415 — heavy, and seldom needed
 
     settings = client.Configuration()
-    path = credentials.kubeconfig
+    path = credentials.options.kubeconfig
     try:
         config.load_kube_config(
             config_file=str(path) if path else os.environ.get("KUBECONFIG"),
-            context=credentials.context,
+            context=credentials.options.context,
             client_configuration=settings,
         )
     except config.ConfigException as error:

@@ -12,6 +12,7 @@ from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.claims.mode import say_off
 from dragoman.controllers.process import Process
 from dragoman.kube.client import Client
+from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.discovery import discover, retried
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.kubeconfig import Credentials
@@ -104,7 +105,9 @@ class Operator:
         settings, manager = self._settings, self._manager
         given = self._unopened
         credentials = (
-            given.credentials if given else Credentials(settings.kubeconfig, settings.context)
+            given.credentials
+            if given
+            else Credentials(ConnectionOptions(settings.kubeconfig, settings.context))
         )
         self.client = await (given or Client(credentials)).__aenter__()
         recorder = EventRecorder(self.client)

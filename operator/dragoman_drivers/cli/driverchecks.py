@@ -13,6 +13,7 @@ import yaml
 
 from dragoman.cli.terminal import line as one_line
 from dragoman.cli.terminal import say
+from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.credentials.files import ConnectionSettingsError
 from dragoman.kube.kubeconfig import Credentials
 from dragoman_base.words.spelling import closest
@@ -133,7 +134,7 @@ def _merged(first: ConformanceReport, again: ConformanceReport) -> ConformanceRe
 def _published(options: Mapping[str, Any], selected: Sequence[Check]) -> ConformanceReport:
     """Check what a cluster's slices say, by reading alone."""
     try:
-        api = Api.of(Credentials(options["kubeconfig"], options["context"]))
+        api = Api.of(Credentials(ConnectionOptions(options["kubeconfig"], options["context"])))
         return cluster.check(api.list("resourceslices"), options["driver"], selected)
     except (ConnectionSettingsError, ApiError, OSError, ValueError) as error:
         raise click.ClickException(str(error)) from None

@@ -10,6 +10,7 @@ import click
 
 from dragoman.cli.terminal import say
 from dragoman.inventory.snapshots import snapshot
+from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.credentials.files import ConnectionSettingsError
 from dragoman.kube.kubeconfig import Credentials
 from dragoman_drivers.pretend import faults, guard, shapes
@@ -63,7 +64,7 @@ def _run(options: Mapping[str, Any], kind: type[Driver] | None) -> None:
     schemas = _schemas(options, driver)  # before anything is created
     name = pools[0].driver
     try:
-        api = Api.of(Credentials(options["kubeconfig"], options["context"]))
+        api = Api.of(Credentials(ConnectionOptions(options["kubeconfig"], options["context"])))
     except (ConnectionSettingsError, OSError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     if not name.startswith(guard.PREFIX):

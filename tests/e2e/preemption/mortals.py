@@ -12,6 +12,7 @@ from dragoman.controllers.preemption.carrier import Carrier
 from dragoman.controllers.preemption.controller import PreemptionController
 from dragoman.controllers.preemption.preemptions import Preemptions
 from dragoman.kube.client import Client
+from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.kubeconfig import Credentials
@@ -124,7 +125,7 @@ class Leaders:
                 await asyncio.sleep(0.5)
 
     async def _life(self, lives: int | None) -> None:
-        async with Client(Credentials(self._kubeconfig)) as real:
+        async with Client(Credentials(ConnectionOptions(self._kubeconfig))) as real:
             client: Any = MortalClient(real, lives, lambda: time.monotonic() < self._cut_until)
             recorder = EventRecorder(client)
             policy = Policy()

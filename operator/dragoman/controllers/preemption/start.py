@@ -10,6 +10,7 @@ from dragoman.controllers.preemption.controller import PreemptionController
 from dragoman.controllers.preemption.preemptions import Preemptions
 from dragoman.controllers.process import Process, Run
 from dragoman.kube.client import Client
+from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.discovery import wait_optional
 from dragoman.kube.events import EventRecorder, ObjectReference
 from dragoman.kube.kubeconfig import Credentials
@@ -54,8 +55,9 @@ async def _run(process: Process, policy: Policy) -> None:
         return
     rules = await _rules(client, reporting)
     log.info("Preempting for devices", api_version=rules.api_version)
+    account = settings.preemption_account
     credentials = Credentials(
-        settings.kubeconfig, settings.context, acting_as=settings.preemption_account
+        ConnectionOptions(settings.kubeconfig, settings.context, acting_as=account)
     )
     async with Client(credentials) as own:
         carrier = Carrier(

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.credentials.forms import wrong_form
 from dragoman_base.words.spelling import closest
 
@@ -30,19 +31,6 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 class ConnectionSettingsError(Exception):
     """There is no usable API server configuration; the message names the sources that were read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What of the kubeconfig is meant; None for what it says itself."""
-
-    kubeconfig: Path | None = None  # The only file; None for $KUBECONFIG or ~/.kube/config.
-    context: str | None = None  # Name of a context
-    cluster: str | None = None  # Name of a cluster, in place of the context's
-    user: str | None = None  # Name of a user, in place of the context's
-    server: str | None = None  # URL of the API server, in place of the cluster's
-    # Bearer token, in place of what else the user has
-    token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +78,7 @@ def load(kubeconfig: Path | None) -> Config:
     return Config(current, entries)
 
 
-def connection(config: Config, choice: Choice) -> ChosenContext:
+def connection(config: Config, choice: ConnectionOptions) -> ChosenContext:
     """Return what a choice means; raise ConnectionSettingsError in kubectl's words."""
     name = choice.context or config.current
     if not (name or choice.cluster or choice.server):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.completing import offered
+from dragoman.kube.connectionoptions import FLAGS, ConnectionOptions
 from dragoman_toolkit.dra.cluster.selection import ENDED
 from dragoman_toolkit.dra.cluster.source import Source
 
@@ -100,12 +101,7 @@ def _listed(context: click.Context, path: str, fields: str = "") -> Iterable[Map
     if given.get("snapshot"):
         return _of_snapshot(Source(snapshot=given["snapshot"]), context, path)
     source = Source(
-        kubeconfig=given.get("kubeconfig"),
-        context=given.get("context"),
-        cluster=given.get("cluster"),
-        auth_info=given.get("auth_info"),
-        user=given.get("user") or "",
-        groups=tuple(given.get("groups") or ()),
+        connection=ConnectionOptions(**{name: given[name] for name in FLAGS if given.get(name)}),
         namespace_option=given.get("namespace_option") or "",
     )
     try:

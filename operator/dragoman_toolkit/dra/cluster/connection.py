@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from dragoman.cluster.reader import Reader
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.client import Client, items
-from dragoman.kube.credentials.files import Choice, ConnectionSettingsError, load
-from dragoman.kube.credentials.impersonation import impersonation_headers
+from dragoman.kube.connectionoptions import ConnectionOptions
+from dragoman.kube.credentials.files import ConnectionSettingsError, load
 from dragoman.kube.discovery import (
     DRA_GROUP,
     DRA_VERSIONS,
@@ -29,82 +29,18 @@ Answer = TypeVar("Answer")
 Progress = Callable[[str, int], None]
 
 
-class ServerOptions(Protocol):
-    """The options that say which API server is called, and as whom."""
-
-    @property
-    def kubeconfig(self) -> Path | None:
-        """File; None for the usual places."""
-
-    @property
-    def context(self) -> str | None:
-        """Of the kubeconfig; None for its current one."""
-
-    @property
-    def cluster(self) -> str | None:
-        """Of the kubeconfig; None for the context's."""
-
-    @property
-    def auth_info(self) -> str | None:
-        """The user of the kubeconfig; None for the context's."""
-
-    @property
-    def server(self) -> str | None:
-        """URL of the API server; None for the cluster's."""
-
-    @property
-    def token(self) -> str | None:
-        """Bearer token; None for what the user has."""
-
-    @property
-    def request_timeout(self) -> float:
-        """Seconds for one request; 0 for the client's own limits."""
-
-    @property
-    def user(self) -> str:
-        """To impersonate; empty for none."""
-
-    @property
-    def uid(self) -> str:
-        """Of the user to impersonate; empty for none."""
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """To impersonate."""
-
-
-@dataclass
-class UserCredentials(Credentials):
-    """Credentials of a kubeconfig that act as another user, also after they were renewed."""
-
-    user: str = ""  # To impersonate; empty for what the kubeconfig says
-    groups: tuple[str, ...] = ()  # To impersonate
-    uid: str = ""  # To impersonate
-
-    def _load(self) -> None:
-        super()._load()
-        if (self.groups or self.uid) and not self.user:
-            raise ConnectionSettingsError("--as-group and --as-uid need --as USER")
-        if self.user:
-            named = {"as": self.user, "as-groups": list(self.groups), "as-uid": self.uid}
-            try:
-                self.impersonation = impersonation_headers(named)
-            except ValueError as error:
-                raise ConnectionSettingsError(f"--as: {error}") from error
-
-
 @dataclass(frozen=True, slots=True)
 class ServerConnection:
     """Calls of the API server that the options name; each raises Unusable without an answer."""
 
-    target: ServerOptions  # The options
+    options: ConnectionOptions
 
     def call(self, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
         """Ask what one answer takes."""
 
         async def ask() -> Answer:
             with explained():
-                async with client_of(self.target) as client:
+                async with client_of(self.options) as client:
                     return await question(client)
 
         return asyncio.run(ask())
@@ -120,24 +56,17 @@ class ServerConnection:
     def namespace(self) -> str:
         """Return the namespace of the context, or of the pod that this runs in; empty without."""
         try:
-            return namespace(Choice(self.target.kubeconfig, self.target.context))
+            return namespace(self.options)
         except ConnectionSettingsError as error:
             raise Unusable(str(error)) from error
 
 
 @asynccontextmanager
-async def client_of(target: ServerOptions) -> AsyncIterator[Client]:
+async def client_of(options: ConnectionOptions) -> AsyncIterator[Client]:
     """Connect to the API server; raise Unusable where the settings do not say to which."""
     with explained():
-        credentials = UserCredentials(
-            *(target.kubeconfig, target.context, target.cluster, target.auth_info),
-            server_option=target.server,
-            token_option=target.token,
-            user=target.user,
-            groups=target.groups,
-            uid=target.uid,
-        )
-    async with Client(credentials, target.request_timeout) as client:
+        credentials = Credentials(options)
+    async with Client(credentials, options.request_timeout) as client:
         yield client
 
 

@@ -1,20 +1,23 @@
 """The options about clusters, namespaces and output that commands share."""
 
-import re
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import Field, fields
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
+from dragoman.kube.connectionoptions import FLAG, FLAGS, ConnectionOptions, Flag
 from dragoman_toolkit.dra.cluster import completion
 from dragoman_toolkit.dra.cluster.selection import ObjectSelection
 from dragoman_toolkit.dra.cluster.source import Source
+from dragoman_toolkit.dra.durations import Duration
 from dragoman_toolkit.dra.formats import FORMS, Output, OutputType
 
 Command = Callable[..., Any]
+OTHERS = ("snapshot", "namespace_option", "all_namespaces", "profile_option")
+"""Fields of a Source that are options beside those of its connection."""
 
 
 def connected(command: Command) -> Command:
@@ -22,37 +25,34 @@ def connected(command: Command) -> Command:
 
     @wraps(command)
     def run(**options: Any) -> Any:
-        source = Source(**{name: options.pop(name) for name in FIELDS})
+        connection = ConnectionOptions(**{name: options.pop(name) for name in FLAGS})
+        source = Source(connection=connection, **{name: options.pop(name) for name in OTHERS})
         return command(source, **options)
 
+    made: Command = run
     for option in reversed(_OPTIONS):
-        run = option(run)
-    return run
+        made = option(made)
+    return made
 
 
-class Timeout(click.ParamType[float]):
-    """A duration as kubectl takes it: `5s`, `1m30s`, or a number of seconds."""
-
-    name = "duration"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return seconds; fail for another form."""
-        if isinstance(value, float):
-            return value
-        if found := _DURATION.match(str(value)):
-            hours, minutes, seconds, milliseconds, plain = (
-                float(one or 0) for one in found.groups()
-            )
-            return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000 + plain
-        return self.fail(f"expected a duration such as 5s or 1m30s, found {value!r}", param, ctx)
+def _connecting(option: Field[Any]) -> Callable[[Command], Command]:
+    """Return the flag of an option of the connection."""
+    flag: Flag = option.metadata[FLAG]
+    known: dict[str, Any] = {"metavar": flag.metavar, "help": flag.text}
+    if option.type == Path | None:
+        known["type"] = click.Path(path_type=Path, dir_okay=False)
+    elif option.type is float:
+        known |= {"type": Duration(), "default": "0"}
+    elif option.type == tuple[str, ...]:
+        known["multiple"] = True
+    else:
+        known["default"] = option.default
+    if flag.completes:
+        known["shell_complete"] = getattr(completion, flag.completes)
+    return click.option(*flag.names, option.name, **known)
 
 
-_DURATION = re.compile(
-    r"^(?=.)(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?(\d+(?:\.\d+)?)?$"
-)
-_OPTIONS = (
+_OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--snapshot",
         type=click.Path(path_type=Path, dir_okay=False),
@@ -69,42 +69,7 @@ _OPTIONS = (
         help="Namespace for names given without one; by default that of the context.",
     ),
     click.option("-A", "--all-namespaces", is_flag=True, help="Show objects of all namespaces."),
-    click.option(
-        "--context",
-        metavar="NAME",
-        shell_complete=completion.contexts,
-        help="Context of the kubeconfig; by default its current one.",
-    ),
-    click.option(
-        "--kubeconfig",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="Kubeconfig file; by default $KUBECONFIG, ~/.kube/config, or a pod's service account.",
-    ),
-    click.option(
-        "--cluster",
-        metavar="NAME",
-        shell_complete=completion.clusters,
-        help="Cluster of the kubeconfig; by default that of the context.",
-    ),
-    click.option(
-        "--user",
-        "auth_info",
-        metavar="NAME",
-        shell_complete=completion.users,
-        help="User of the kubeconfig; by default that of the context.",
-    ),
-    click.option("-s", "--server", metavar="URL", help="API server; by default the cluster's."),
-    click.option("--token", metavar="TOKEN", help="Bearer token; by default what the user has."),
-    click.option("--as", "user", default="", metavar="USER", help="User to impersonate."),
-    click.option("--as-group", "groups", multiple=True, metavar="GROUP", help="Group as well."),
-    click.option("--as-uid", "uid", default="", metavar="UID", help="UID of the --as user."),
-    click.option(
-        "--request-timeout",
-        type=Timeout(),
-        default="0",
-        metavar="DURATION",
-        help="Longest time for one request, such as 5s; 0 for 30s.",
-    ),
+    *map(_connecting, fields(ConnectionOptions)),
     click.option(
         "--profile",
         "profile_option",
@@ -113,8 +78,6 @@ _OPTIONS = (
         help="The scheduler's version and feature gates; by default those of the server's version.",
     ),
 )
-FIELDS = tuple(one.name for one in fields(Source) if one.name != "quiet")
-"""What the options of `connected` are called."""
 
 
 def answering(command: Command) -> Command:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman_base import versions
 from dragoman_toolkit.dra.output import ProgressLine, Unusable
 
@@ -30,16 +31,7 @@ class Source:
     """The options about clusters and namespaces."""
 
     snapshot: Path | None = None  # File to read instead of a cluster
-    kubeconfig: Path | None = None  # File; None for the usual places
-    context: str | None = None  # Of the kubeconfig; None for its current one
-    cluster: str | None = None  # Of the kubeconfig; None for the context's
-    auth_info: str | None = None  # User of the kubeconfig; None for the context's
-    server: str | None = None  # URL of the API server; None for the cluster's
-    token: str | None = field(default=None, repr=False)  # Bearer token; None for what the user has
-    request_timeout: float = 0.0  # Seconds for one request; 0 for the client's own limits
-    user: str = ""  # To impersonate; empty for none
-    uid: str = ""  # Of that user; empty for none
-    groups: tuple[str, ...] = ()  # To impersonate
+    connection: ConnectionOptions = field(default=ConnectionOptions())  # To a cluster
     namespace_option: str = ""  # As given; empty where it was not
     all_namespaces: bool = False  # Whether names of all namespaces are meant
     profile_option: str = ""  # Version and gates of the scheduler, as given
@@ -65,7 +57,7 @@ class Source:
     def _cluster(self) -> ServerConnection:
         from dragoman_toolkit.dra.cluster.connection import ServerConnection  # noqa: PLC0415 — heavy
 
-        return ServerConnection(self)
+        return ServerConnection(self.connection)
 
     def read(self, plurals: Iterable[str]) -> Snapshot:
         """Read objects; raise Unusable where neither cluster nor file gives any."""

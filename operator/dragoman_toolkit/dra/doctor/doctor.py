@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from dragoman_base import versions
 from dragoman_toolkit.dra.cluster import watching
 from dragoman_toolkit.dra.cluster.options import connected, output_option
 from dragoman_toolkit.dra.cluster.watching import watched
+from dragoman_toolkit.dra.durations import Duration
 
 if TYPE_CHECKING:
     from dragoman_base.versions import Version
@@ -37,17 +37,6 @@ Exit status:
   1  at least one finding of severity error
   2  no errors were found, but something could not be read; or bad input
 """
-
-
-_DURATION = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)(s|m|h)?", re.ASCII)
-
-
-def observation(_: click.Context, __: click.Parameter, text: str) -> float:
-    """Return the seconds of a duration; raise BadParameter saying what was found."""
-    found = _DURATION.fullmatch(text)
-    if found is None:
-        raise click.BadParameter(f"expected a time such as 30s or 2m, found {text!r}")
-    return float(found[1]) * {"s": 1, "m": 60, "h": 3600, None: 1}[found[2]]
 
 
 def _target(_: click.Context, __: click.Parameter, text: str) -> Version | None:
@@ -93,8 +82,7 @@ def _target(_: click.Context, __: click.Parameter, text: str) -> Version | None:
     "--for",
     "observe",
     default="0s",
-    metavar="DURATION",
-    callback=observation,
+    type=Duration(),
     help="Read the cluster a second time after this time, as 30s or 2m: SliceWriteStorm and "
     "SlicesMissing compare two readings.",
 )

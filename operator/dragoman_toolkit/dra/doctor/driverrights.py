@@ -47,7 +47,7 @@ def tried(source: Source, facts: DoctorFacts) -> tuple[Finding, ...]:
     """Try the permissions of all drivers of nodes; raise Unusable where that cannot be done."""
     if source.snapshot:
         raise click.UsageError("DriverRights asks the API server: leave --snapshot out")
-    if source.user or source.groups:
+    if source.connection.acting_as or source.connection.acting_groups:
         raise click.UsageError("DriverRights impersonates drivers: leave --as out")
     found = list(subjects(facts))
     if not found:
@@ -101,11 +101,8 @@ async def _try_all(
 
 async def _examined(source: Source, identity: Identity, one: TriedDriver) -> list[RightsFault]:
     with explained():
-        credentials = DriverCredentials(
-            *(source.kubeconfig, source.context, source.cluster, source.auth_info),
-            identity=dict(identity.impersonated()),
-        )
-        async with Client(credentials, source.request_timeout) as acting:
+        credentials = DriverCredentials(source.connection, identity=dict(identity.impersonated()))
+        async with Client(credentials, source.connection.request_timeout) as acting:
             return await examine(acting, identity, one.other, one.existing)
 
 

@@ -6,8 +6,9 @@ import click
 
 from dragoman_toolkit.dra.cluster.options import connected, output_option
 from dragoman_toolkit.dra.cluster.source import Source
+from dragoman_toolkit.dra.durations import Duration
 from dragoman_toolkit.dra.formats import Output
-from dragoman_toolkit.dra.maintenance.quantities import DurationParam, Rate
+from dragoman_toolkit.dra.maintenance.quantities import Rate
 from dragoman_toolkit.dra.maintenance.targeting import (
     WantedDevices,
     mechanism_option,
@@ -40,7 +41,7 @@ Exit status:
 @reason_option
 @click.option(
     "--timeout",
-    type=DurationParam(),
+    type=Duration(),
     default="0s",
     show_default=True,
     help="How long to wait, such as 10m; 0s waits until Ctrl-C.",

@@ -65,4 +65,5 @@ def title(source: Source) -> str:
     """Return the name of the cluster: the context's, or the snapshot's file name."""
     if source.snapshot:
         return source.snapshot.name
-    return source.context or context_name(source.kubeconfig) or "cluster"
+    named = source.connection.context or context_name(source.connection.kubeconfig)
+    return named or "cluster"

@@ -135,7 +135,7 @@ async def _cluster(source: Source, interval: float) -> AsyncIterator[ObjectSourc
         return
     # Watches log their retries; the page shows what is wrong.
     logs.configure(json=False, level="ERROR")
-    async with client_of(source) as client:
+    async with client_of(source.connection) as client:
         watcher = Watcher(client, source.namespace, NEEDS, max(interval, LISTING))
         async with watcher.watching():
             yield _Watched(watcher)

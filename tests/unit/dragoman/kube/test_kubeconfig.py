@@ -10,6 +10,7 @@ import yaml
 
 from dragoman import surroundings
 from dragoman.kube import kubeconfig as module
+from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.kubeconfig import (
     ConnectionSettingsError,
     Credentials,
@@ -80,13 +81,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 async def test_what_a_user_has_goes_into_the_header(
     tmp_path: Path, user: Json, header: str | None
 ) -> None:
-    assert await Credentials(kubeconfig(tmp_path, user)).authorization() == header
+    assert (
+        await Credentials(ConnectionOptions(kubeconfig(tmp_path, user))).authorization() == header
+    )
 
 
 async def test_a_token_file_is_read_again_after_half_a_minute(tmp_path: Path, clock: Clock) -> None:
     token = tmp_path / "token"
     token.write_text("first")
-    credentials = Credentials(kubeconfig(tmp_path, {"tokenFile": str(token)}))
+    credentials = Credentials(ConnectionOptions(kubeconfig(tmp_path, {"tokenFile": str(token)})))
     assert await credentials.authorization() == "Bearer first"
     token.write_text("second")
     await credentials.renew()
@@ -104,7 +107,7 @@ async def test_a_token_file_that_is_missing_for_a_moment_costs_nothing(
 ) -> None:
     token = tmp_path / "token"
     token.write_text("first")
-    credentials = Credentials(kubeconfig(tmp_path, {"tokenFile": str(token)}))
+    credentials = Credentials(ConnectionOptions(kubeconfig(tmp_path, {"tokenFile": str(token)})))
     await credentials.authorization()
     token.unlink()
     clock.seconds += 2.0
@@ -120,7 +123,7 @@ async def test_an_exec_plugin_is_asked_again_when_its_token_has_expired(
     tmp_path: Path, clock: Clock
 ) -> None:
     give(tmp_path, "first")
-    credentials = Credentials(kubeconfig(tmp_path, plugin(tmp_path)))
+    credentials = Credentials(ConnectionOptions(kubeconfig(tmp_path, plugin(tmp_path))))
     assert await credentials.authorization() == "Bearer first"
     give(tmp_path, "second")
     assert await credentials.authorization() == "Bearer first"
@@ -135,7 +138,7 @@ async def test_an_exec_plugin_that_fails_leaves_the_token_it_gave_before(
     tmp_path: Path, clock: Clock
 ) -> None:
     give(tmp_path, "first")
-    credentials = Credentials(kubeconfig(tmp_path, plugin(tmp_path)))
+    credentials = Credentials(ConnectionOptions(kubeconfig(tmp_path, plugin(tmp_path))))
     await credentials.authorization()
     (tmp_path / "given").unlink()
     clock.seconds += module.REFRESH_INTERVAL + 1
@@ -148,7 +151,7 @@ async def test_an_exec_plugin_that_fails_leaves_the_token_it_gave_before(
 async def test_before_there_was_any_token_a_fault_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    credentials = Credentials(kubeconfig(tmp_path, {"token": "secret"}))
+    credentials = Credentials(ConnectionOptions(kubeconfig(tmp_path, {"token": "secret"})))
 
     def fail(_: Credentials) -> None:
         raise OSError("no such device")
@@ -168,7 +171,7 @@ FOR_ANOTHER = {
 
 
 def test_for_whom_a_user_acts_goes_into_headers(tmp_path: Path) -> None:
-    assert Credentials(kubeconfig(tmp_path, FOR_ANOTHER)).impersonation == (
+    assert Credentials(ConnectionOptions(kubeconfig(tmp_path, FOR_ANOTHER))).impersonation == (
         ("Impersonate-User", "jane@example.com"),
         ("Impersonate-Uid", "a-1"),
         ("Impersonate-Group", "one"),
@@ -181,7 +184,7 @@ def test_for_whom_a_user_acts_goes_into_headers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("user", [{}, {"as": ""}, {"as": None, "as-groups": []}])
 def test_who_acts_for_nobody_else_says_nothing_of_it(tmp_path: Path, user: Json) -> None:
-    assert Credentials(kubeconfig(tmp_path, user)).impersonation == ()
+    assert Credentials(ConnectionOptions(kubeconfig(tmp_path, user))).impersonation == ()
 
 
 @pytest.mark.parametrize(
@@ -202,17 +205,17 @@ def test_whom_nobody_can_act_for_is_refused_by_the_field(
     tmp_path: Path, user: Json, field: str
 ) -> None:
     with pytest.raises(ConnectionSettingsError, match=rf"users\[\]\.user\.{field}"):
-        Credentials(kubeconfig(tmp_path, user))
+        Credentials(ConnectionOptions(kubeconfig(tmp_path, user)))
 
 
 def test_no_kubeconfig_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ConnectionSettingsError, match=r"nowhere: No such file or directory"):
-        Credentials(tmp_path / "nowhere")
+        Credentials(ConnectionOptions(tmp_path / "nowhere"))
 
 
 def test_a_context_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConnectionSettingsError, match="elsewhere"):
-        Credentials(kubeconfig(tmp_path, {}), "elsewhere")
+        Credentials(ConnectionOptions(kubeconfig(tmp_path, {}), "elsewhere"))
 
 
 @pytest.mark.parametrize(
@@ -223,7 +226,7 @@ def test_what_would_have_to_be_reached_another_way_is_refused_by_its_field(
     tmp_path: Path, field: str, value: str
 ) -> None:
     with pytest.raises(ConnectionSettingsError, match=rf"\.{field} of the kubeconfig"):
-        Credentials(kubeconfig(tmp_path, {"token": "secret"}, **{field: value}))
+        Credentials(ConnectionOptions(kubeconfig(tmp_path, {"token": "secret"}, **{field: value})))
 
 
 def test_a_proxy_of_the_environment_is_for_others(
@@ -231,7 +234,7 @@ def test_a_proxy_of_the_environment_is_for_others(
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://proxy.example.com:3128")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example.com:3128")
-    assert Credentials(kubeconfig(tmp_path, {})).server == "http://127.0.0.1:1"
+    assert Credentials(ConnectionOptions(kubeconfig(tmp_path, {}))).server == "http://127.0.0.1:1"
 
 
 def test_inside_a_pod_kubeconfig_of_the_environment_comes_first(

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from dragoman.kube import kubeconfig
+from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.credentials.files import (
-    Choice,
     ConnectionSettingsError,
     connection,
     content,
@@ -64,8 +64,8 @@ def test_of_several_files_the_first_that_says_something_counts(
     monkeypatch.setenv("KUBECONFIG", os.pathsep.join(map(str, named)))
     config = load(None)
     assert config.current == "two"
-    assert connection(config, Choice()).cluster["server"] == "https://first"
-    assert connection(config, Choice(context="three")).cluster["server"] == "https://d"
+    assert connection(config, ConnectionOptions()).cluster["server"] == "https://first"
+    assert connection(config, ConnectionOptions(context="three")).cluster["server"] == "https://d"
 
 
 def test_paths_start_at_the_folder_of_their_file(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_paths_start_at_the_folder_of_their_file(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "token").write_text(" secret \n")
     path = simple(folder, {"tokenFile": "token", "exec": {"command": "./plugin"}})
-    user = connection(load(path), Choice()).user
+    user = connection(load(path), ConnectionOptions()).user
     assert user["tokenFile"] == str(folder / "token")
     assert user["exec"]["command"] == str(folder / "./plugin")
 
@@ -81,14 +81,14 @@ def test_paths_start_at_the_folder_of_their_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        (Choice(context="nope"), 'context "nope" does not exist'),
-        (Choice(context="her"), 'context "her" does not exist; did you mean here?'),
-        (Choice(cluster="nope"), 'cluster "nope" does not exist'),
-        (Choice(user="nope"), 'auth info "nope" does not exist'),
+        (ConnectionOptions(context="nope"), 'context "nope" does not exist'),
+        (ConnectionOptions(context="her"), 'context "her" does not exist; did you mean here?'),
+        (ConnectionOptions(cluster="nope"), 'cluster "nope" does not exist'),
+        (ConnectionOptions(user="nope"), 'auth info "nope" does not exist'),
     ],
 )
 def test_what_does_not_exist_is_said_in_kubectls_words(
-    tmp_path: Path, choice: Choice, message: str
+    tmp_path: Path, choice: ConnectionOptions, message: str
 ) -> None:
     with pytest.raises(ConnectionSettingsError, match=message.replace("?", r"\?")):
         connection(load(simple(tmp_path)), choice)
@@ -97,7 +97,7 @@ def test_what_does_not_exist_is_said_in_kubectls_words(
 def test_without_a_current_context_the_others_are_named(tmp_path: Path) -> None:
     path = write(tmp_path / "config", None, contexts={"a": {}, "b": {}})
     with pytest.raises(ConnectionSettingsError, match=r"current-context is not set; .*: a, b"):
-        Credentials(path)
+        Credentials(ConnectionOptions(path))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_file_of_another_form_is_refused_by_the_field(
 ) -> None:
     (tmp_path / "config").write_text(text)
     with pytest.raises(ConnectionSettingsError, match=message):
-        Credentials(tmp_path / "config")
+        Credentials(ConnectionOptions(tmp_path / "config"))
 
 
 @pytest.mark.parametrize(
@@ -131,21 +131,21 @@ def test_what_kubectl_refuses_is_refused(
     tmp_path: Path, user: Json, cluster: Json, message: str
 ) -> None:
     with pytest.raises(ConnectionSettingsError, match=message):
-        Credentials(simple(tmp_path, user, **cluster))
+        Credentials(ConnectionOptions(simple(tmp_path, user, **cluster)))
 
 
 async def test_no_credentials_go_over_a_network_without_tls(tmp_path: Path) -> None:
     far = simple(tmp_path, {"token": "secret"}, server="http://10.0.0.1:8080")
-    assert await Credentials(far).authorization() is None
+    assert await Credentials(ConnectionOptions(far)).authorization() is None
     near = simple(tmp_path, {"token": "secret"}, server="http://localhost:8001")
-    assert await Credentials(near).authorization() == "Bearer secret"
+    assert await Credentials(ConnectionOptions(near)).authorization() == "Bearer secret"
 
 
 def test_the_namespace_is_that_of_the_context(tmp_path: Path) -> None:
     path = simple(tmp_path)
-    assert namespace(Choice(path)) == "ml"
+    assert namespace(ConnectionOptions(path)) == "ml"
     with pytest.raises(ConnectionSettingsError, match='context "nope" does not exist'):
-        namespace(Choice(path, "nope"))
+        namespace(ConnectionOptions(path, "nope"))
 
 
 def exec_plugin(folder: Path, answer: Json | str, **more: Any) -> Json:
@@ -183,7 +183,7 @@ async def test_an_exec_plugin_is_told_about_the_cluster_where_it_asks(tmp_path: 
     extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}
     data = base64.b64encode(b"PEM").decode()
     path = simple(tmp_path, user, extensions=[extension], **{"certificate-authority-data": data})
-    assert await Credentials(path).authorization() == "Bearer t"
+    assert await Credentials(ConnectionOptions(path)).authorization() == "Bearer t"
     info = json.loads((tmp_path / "info").read_text())
     assert info["apiVersion"] == V1
     assert info["spec"] == {
@@ -214,7 +214,9 @@ async def test_an_exec_plugin_is_told_about_the_cluster_where_it_asks(tmp_path: 
 async def test_an_exec_plugin_that_fails_is_said_and_no_request_goes_out_unnamed(
     tmp_path: Path, answer: Json | str, more: Json, message: str
 ) -> None:
-    credentials = Credentials(simple(tmp_path, exec_plugin(tmp_path, answer, **more)))
+    credentials = Credentials(
+        ConnectionOptions(simple(tmp_path, exec_plugin(tmp_path, answer, **more)))
+    )
     with pytest.raises(CredentialsUnavailableError, match=message):
         await credentials.authorization()
 
@@ -223,7 +225,9 @@ def test_reading_a_kubeconfig_needs_no_client_library(tmp_path: Path) -> None:
     path = str(simple(tmp_path))
     code = (
         "import sys; from pathlib import Path; from dragoman.kube.client import Client;"
-        f"from dragoman.kube.kubeconfig import Credentials; Credentials(Path({path!r}));"
+        "from dragoman.kube.connectionoptions import ConnectionOptions;"
+        "from dragoman.kube.kubeconfig import Credentials;"
+        f"Credentials(ConnectionOptions(Path({path!r})));"
         "print([one for one in ('kubernetes', 'structlog', 'prometheus_client', 'aiohttp') "
         "if one in sys.modules])"
     )
@@ -235,7 +239,7 @@ def test_reading_a_kubeconfig_needs_no_client_library(tmp_path: Path) -> None:
 
 def test_a_server_whose_scheme_is_in_capitals_is_asked_with_tls(tmp_path: Path) -> None:
     path = simple(tmp_path, {"token": "secret"}, server="HTTPS://192.0.2.1")
-    assert isinstance(Credentials(path).ssl_context(), ssl.SSLContext)
+    assert isinstance(Credentials(ConnectionOptions(path)).ssl_context(), ssl.SSLContext)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +259,7 @@ def test_a_field_of_another_form_is_named_and_its_value_is_not(
     tmp_path: Path, user: Json, cluster: Json, place: str
 ) -> None:
     with pytest.raises(ConnectionSettingsError) as caught:
-        Credentials(simple(tmp_path, user, **cluster))
+        Credentials(ConnectionOptions(simple(tmp_path, user, **cluster)))
     assert place in str(caught.value)
     assert "12345" not in str(caught.value)
 
@@ -263,7 +267,7 @@ def test_a_field_of_another_form_is_named_and_its_value_is_not(
 @pytest.mark.parametrize("data", ["!!", "/////w==", "aGVsbG8="])
 def test_what_is_no_certificate_is_said_by_its_field(tmp_path: Path, data: str) -> None:
     cluster: Json = {"certificate-authority-data": data}
-    credentials = Credentials(simple(tmp_path, None, **cluster))
+    credentials = Credentials(ConnectionOptions(simple(tmp_path, None, **cluster)))
     with pytest.raises(OSError, match="certificate-authority of the kubeconfig"):
         credentials.ssl_context()
 
@@ -274,7 +278,7 @@ def test_base64_may_have_line_ends_as_in_go() -> None:
 
 async def test_a_plugin_is_not_run_beside_a_certificate(tmp_path: Path) -> None:
     user = {"client-certificate-data": "aGVsbG8=", "exec": {"command": "./no-such-plugin"}}
-    assert await Credentials(simple(tmp_path, user)).authorization() is None
+    assert await Credentials(ConnectionOptions(simple(tmp_path, user))).authorization() is None
 
 
 def test_inside_a_pod_a_kubeconfig_goes_before_the_service_account(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.kube.client import Client
+from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.errors import ApiError
 from dragoman.kube.kubeconfig import Credentials
 from tests.support.certificates import Authority, KeyPairPaths
@@ -37,7 +38,9 @@ async def test_requests_that_are_refused_together_share_the_new_token(tmp_path: 
         server.script += [judge] * 40
         user = {"tokenFile": str(token)}
         place = f"http://127.0.0.1:{server.port}"
-        async with Client(Credentials(kubeconfig(tmp_path, user, server=place))) as api:
+        async with Client(
+            Credentials(ConnectionOptions(kubeconfig(tmp_path, user, server=place)))
+        ) as api:
             with pytest.raises(ApiError):
                 await ask(api)
             await asyncio.sleep(1.1)  # for so long, a token counts as just read
@@ -89,7 +92,9 @@ async def test_a_client_certificate_that_was_exchanged_is_shown_after_a_refusal(
             "server": f"https://127.0.0.1:{fake.port}",
             "certificate-authority": str(authority.certificate),
         }
-        async with Client(Credentials(kubeconfig(tmp_path, user, **place))) as api:
+        async with Client(
+            Credentials(ConnectionOptions(kubeconfig(tmp_path, user, **place)))
+        ) as api:
             await asyncio.gather(*(ask(api) for _ in range(3)))
             pair = authority.client("second")
             (tmp_path / "user.crt").write_bytes(pair.certificate.read_bytes())
@@ -118,7 +123,7 @@ async def test_an_authority_that_was_exchanged_is_trusted(tmp_path: Path) -> Non
             "server": f"https://127.0.0.1:{fake.port}",
             "certificate-authority": str(trusted),
         }
-        async with Client(Credentials(kubeconfig(tmp_path, {}, **place))) as api:
+        async with Client(Credentials(ConnectionOptions(kubeconfig(tmp_path, {}, **place)))) as api:
             with pytest.raises(ApiError, match="CERTIFICATE_VERIFY_FAILED"):
                 await ask(api)
             trusted.write_bytes(new.certificate.read_bytes())

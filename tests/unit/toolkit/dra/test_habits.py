@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli import COMMANDS, GLOBAL_OPTIONS, USER_COMMANDS, cli, hoisted
-from dragoman_toolkit.dra.cluster.options import Timeout
+from dragoman_toolkit.dra.durations import Duration
 from dragoman_toolkit.dra.jsonpath import JSONPathError, path, template
 from dragoman_toolkit.dra.kinds import SPELLINGS
 from tests.support import manifests as objects
@@ -93,7 +93,7 @@ def test_who_takes_kind_and_name_in_one_word_or_two(desk: Desk, words: tuple[str
         (["explain", "namespace", "x"], 'unknown kind "namespace"'),
         (["top", "nodez"], 'did you mean "node"?'),
         (["who", "noode", "x"], 'unknown kind "noode"'),
-        (["top", "--request-timeout", "soon"], "expected a duration such as 5s"),
+        (["top", "--request-timeout", "soon"], "expected a duration such as 90s"),
         (["top", "-o", "xml"], "expected one of table, wide, json, yaml, name"),
         (["top", "-o", "jsonpath"], "expected one of table"),
         (["top", "-o", "go-template={{.items}}"], "write -o jsonpath='{range .items[*]}"),
@@ -214,10 +214,11 @@ def test_a_template_without_an_end_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("5s", 5.0), ("1m30s", 90.0), ("2", 2.0), ("1h", 3600.0), ("500ms", 0.5)]
+    ("text", "seconds"),
+    [("5s", 5.0), ("1m30s", 90.0), ("2", 2.0), ("1h", 3600.0), ("500ms", 0.5), ("1.5h", 5400.0)],
 )
 def test_a_time_limit_is_kubectls(text: str, seconds: float) -> None:
-    assert Timeout().convert(text, None, None) == seconds
+    assert Duration().convert(text, None, None) == seconds
 
 
 def test_what_is_elsewhere_is_found_there(desk: Desk) -> None:

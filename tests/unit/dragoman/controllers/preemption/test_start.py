@@ -43,7 +43,7 @@ async def test_plans_are_only_reported_until_rules_are_served(
     server.store(*holding("x", "n", [0]), train, claim)
     monkeypatch.setattr(discovery, "OPTIONAL_INTERVAL", 0.01)
     accounts: list[str] = []
-    monkeypatch.setattr(start, "Credentials", lambda *_, acting_as: accounts.append(acting_as))
+    monkeypatch.setattr(start, "Credentials", lambda given: accounts.append(given.acting_as))
     monkeypatch.setattr(start, "Client", lambda _: server)
     monkeypatch.setattr(start, "PreemptionController", partial(PreemptionController, tick=0.005))
     served = dict(apiserver.SERVED)

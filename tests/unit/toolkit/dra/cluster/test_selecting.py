@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman_toolkit.dra.cluster.source import Source
 from tests.support.dra import Desk, invoke
 from tests.support.worlds.inventory import CLASS, device_class, pod, pool
@@ -136,7 +137,7 @@ def test_server_and_token_replace_those_of_the_kubeconfig(server: Server, tmp_pa
 
 
 def test_a_token_is_shown_nowhere() -> None:
-    assert "secret" not in repr(Source(token="secret"))
+    assert "secret" not in repr(Source(connection=ConnectionOptions(token="secret")))
 
 
 def test_labels_and_fields_are_the_api_servers(server: Server) -> None:

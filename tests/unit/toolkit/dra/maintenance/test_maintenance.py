@@ -7,8 +7,8 @@ import pytest
 from dragoman.maintenance import manifests
 from dragoman.maintenance.holds import HOLD_TAINT, HoldSelector, HoldTaint
 from dragoman.maintenance.manifests import Origin
+from dragoman_toolkit.dra.durations import Duration
 from dragoman_toolkit.dra.maintenance.choosing import confirm
-from dragoman_toolkit.dra.maintenance.quantities import DurationParam
 from dragoman_toolkit.dra.maintenance.targeting import WantedDevices
 from dragoman_toolkit.dra.output import Unusable
 from tests.support.dra import Desk, invoke
@@ -224,4 +224,4 @@ def test_many_devices_are_not_taken_without_an_answer() -> None:
     ("text", "seconds"), [("90s", 90.0), ("10m", 600.0), ("1h30m", 5400.0), ("5", 5.0), ("0s", 0.0)]
 )
 def test_durations(text: str, seconds: float) -> None:
-    assert DurationParam().convert(text, None, None) == seconds
+    assert Duration().convert(text, None, None) == seconds
