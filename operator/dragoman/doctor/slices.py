@@ -4,15 +4,13 @@ Source: the API server validates one slice at a time, so that nothing compares a
 counters of its pool, or the default of a request policy with its capacity (Kubernetes 1.36.3).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from dragoman.allocation import Code, DeviceID, Reason
-from dragoman.allocation.rules.capacity import CapacityError, PolicyError, consumption
 from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
 from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.inventory.pools.pools import InventoryPool
-from dragoman.model.amounts import Amount
-from dragoman.model.device import Content
+from dragoman.inventory.pools.published import counter_faults, defaults_above
 from dragoman_base.words import counted
 
 MAKERS = "report it to the driver's makers: "
@@ -43,12 +41,23 @@ def _owned(facts: DoctorFacts, name: str) -> bool:
 def counter_overdrawn(facts: DoctorFacts) -> Iterator[Finding]:
     """A device takes more of a counter than its set holds, so that it is never allocated."""
     for pool in facts.inventory.pools.values():
-        sets = {one.name: one.counters for each in pool.slices for one in each.shared_counters}
         found = [
-            (device.name, reason)
-            for each in pool.slices
-            for device in each.devices
-            if (reason := _overdrawn(pool, device.name, device.content, sets))
+            (
+                one.device,
+                Reason(
+                    Code.COUNTERS_EXCEEDED,
+                    device=_id(pool, one.device),
+                    details={
+                        "set": one.set,
+                        "counter": one.counter,
+                        "need": str(one.need),
+                        "free": str(one.holds),
+                        "holders": "none",
+                    },
+                ),
+            )
+            for one in counter_faults(pool)
+            if one.holds is not None  # of an unknown counter, the pool is invalid
         ]
         if found:
             yield _never(
@@ -56,56 +65,29 @@ def counter_overdrawn(facts: DoctorFacts) -> Iterator[Finding]:
             )
 
 
-def _overdrawn(
-    pool: InventoryPool, name: str, content: Content, sets: Mapping[str, Mapping[str, Amount]]
-) -> Reason | None:
-    for consumed in content.consumes:
-        holds = sets.get(consumed.counter_set, {})
-        for counter, need in consumed.counters.items():
-            if counter in holds and need.nanos > holds[counter].nanos:
-                details = {
-                    "set": consumed.counter_set,
-                    "counter": counter,
-                    "need": str(need),
-                    "free": str(holds[counter]),
-                    "holders": "none",
-                }
-                return Reason(Code.COUNTERS_EXCEEDED, device=_id(pool, name), details=details)
-    return None
-
-
 def policy_default_too_big(facts: DoctorFacts) -> Iterator[Finding]:
     """A request that names no amount takes more of a capacity than the device has."""
     for pool in facts.inventory.pools.values():
         found = [
-            (device.name, reason)
-            for each in pool.slices
-            for device in each.devices
-            if device.content.shareable
-            and (reason := _too_big(facts, pool, device.name, device.content))
+            (
+                one.device,
+                Reason(
+                    Code.CAPACITY_EXCEEDED,
+                    device=_id(pool, one.device),
+                    details={
+                        "capacity": one.capacity,
+                        "free": str(one.value),
+                        "value": str(one.value),
+                        "rounded": str(one.taken),
+                        "holders": "none",
+                    },
+                ),
+            )
+            for one in defaults_above(pool, facts.inventory.profile)
         ]
         if found:
             remedy = "a default is at most the capacity; until then name an amount in each request"
             yield _never(facts, Id.POLICY_DEFAULT_TOO_BIG, pool, found, remedy)
-
-
-def _too_big(facts: DoctorFacts, pool: InventoryPool, name: str, content: Content) -> Reason | None:
-    try:
-        consumed = consumption(None, content.capacity, facts.inventory.profile)
-    except (CapacityError, PolicyError):
-        return None  # another fault, which the allocator reports
-    for capacity, amount in consumed.items():
-        value = content.capacity[capacity].value
-        if amount.nanos > value.nanos:
-            details = {
-                "capacity": capacity,
-                "free": str(value),
-                "value": str(value),
-                "rounded": str(amount),
-                "holders": "none",
-            }
-            return Reason(Code.CAPACITY_EXCEEDED, device=_id(pool, name), details=details)
-    return None
 
 
 def _id(pool: InventoryPool, device: str) -> DeviceID:

@@ -1,26 +1,21 @@
 """Rules about published ResourceSlices. Pure: each returns a problem, or the empty text.
 
+Those that `kubectl dra doctor` has as well are functions of `dragoman.inventory.pools.published`.
+
 What the API server refuses by itself is not repeated; see `docs/checks.md` for what it accepts.
 """
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from dragoman.allocation import parse_slice, profile
+from dragoman.inventory.pools import published
+from dragoman.inventory.pools.pools import InventoryPool, pools
 from dragoman_base.words.dns import SUBDOMAIN
-from dragoman_cel.values.quantityparser import parse_quantity
 
 Json = Mapping[str, Any]
-STANDARD = {
-    "pcieRoot": "string",
-    "pciBusID": "string",
-    "numaNode": "int",
-}
-"""Attributes of `resource.kubernetes.io`, with their types."""
-STANDARD_DOMAIN = "resource.kubernetes.io"
-PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 EFFECTS = ("None", "NoSchedule", "NoExecute")
 MAX_NAME = 63
 SKEW = timedelta(minutes=5)
@@ -160,37 +155,27 @@ def limits(slices: Sequence[Json]) -> str:
 
 def counters(slices: Sequence[Json]) -> str:
     """S12: `consumesCounters` name counters of the pool, and no more than they hold."""
-    held: dict[str, dict[str, int]] = {}
-    for one in newest(slices):
-        for entry in one["spec"].get("sharedCounters") or ():
-            held.setdefault(one["spec"]["pool"]["name"] + "/" + entry["name"], {}).update(
-                {key: _nanos(value) for key, value in entry["counters"].items()}
+    for pool in _pools(slices):
+        for one in published.counter_faults(pool):
+            if not one.counter:
+                return f"{one.device} consumes the unknown counter set {one.set}"
+            if one.holds is None:
+                return f"{one.device} consumes the unknown counter {one.counter}"
+            return (
+                f"{one.device} consumes more of {one.counter} than there is: "
+                f"{one.need} of {one.holds}"
             )
-    for one in newest(slices):
-        pool = one["spec"]["pool"]["name"]
-        for device in one["spec"].get("devices") or ():
-            for use in device.get("consumesCounters") or ():
-                there = held.get(f"{pool}/{use['counterSet']}")
-                if there is None:
-                    return f"{device['name']} consumes the unknown counter set {use['counterSet']}"
-                for name, value in use["counters"].items():
-                    if name not in there:
-                        return f"{device['name']} consumes the unknown counter {name}"
-                    if _nanos(value) > there[name]:
-                        return f"{device['name']} consumes more of {name} than there is"
     return ""
 
 
 def policies(slices: Sequence[Json]) -> str:
     """S13: a default is at most the capacity, and a shared device has a capacity."""
     for one in devices(slices):
-        capacity = one.get("capacity") or {}
-        if one.get("allowMultipleAllocations") and not capacity:
+        if one.get("allowMultipleAllocations") and not one.get("capacity"):
             return f"{one['name']} can be shared, but has no capacity"
-        for name, value in capacity.items():
-            default = (value.get("requestPolicy") or {}).get("default")
-            if default and _nanos({"value": default}) > _nanos(value):
-                return f"{one['name']}: the default of {name} is above its capacity"
+    for pool in _pools(slices):
+        for fault in published.defaults_above(pool, profile()):
+            return f"{fault.device}: the default of {fault.capacity} is above its capacity"
     return ""
 
 
@@ -227,45 +212,33 @@ def driver_name(name: str) -> str:
 
 def own_domain(slices: Sequence[Json]) -> str:
     """N2: no attribute or capacity is qualified by the driver's own name."""
-    for one in slices:
-        prefix = one["spec"]["driver"] + "/"
-        for device in one["spec"].get("devices") or ():
-            for name in (*(device.get("attributes") or {}), *(device.get("capacity") or {})):
-                if name.startswith(prefix):
-                    return (
-                        f"{device['name']}: {name} repeats the driver's name: plain names mean it"
-                    )
+    for _, name, uses in published.own_domain(_pools(slices)):
+        return f"{uses.devices[0]}: {name} repeats the driver's name: plain names mean it"
     return ""
 
 
 def standard(slices: Sequence[Json]) -> str:
     """N3: standard attributes are spelled and typed right."""
-    for one in devices(slices):
-        for name, value in (one.get("attributes") or {}).items():
-            domain, _, plain = name.rpartition("/")
-            if domain != STANDARD_DOMAIN:
-                continue
-            if plain not in STANDARD:
-                return f"{one['name']}: {name} is not a standard attribute"
-            kind = next(iter(value))
-            if kind != STANDARD[plain]:
-                return f"{one['name']}: {name} is of type {kind}, not {STANDARD[plain]}"
-            if plain == "pciBusID" and not PCI.fullmatch(str(value["string"])):
-                return f"{one['name']}: {name} is {value['string']!r}, not dddd:bb:dd.f"
+    found = _pools(slices)
+    for _, name, _, device, value in published.non_standard(found):
+        if value is None:
+            return f"{device}: {name} is not a standard attribute"
+        return f"{device}: {name} is {value!r}, not dddd:bb:dd.f"
+    for _, name, uses, wanted in published.mixed_type(found):
+        for kind, device in uses.types.items():
+            if wanted and kind != wanted:
+                return f"{device}: {name} is of type {kind}, not {wanted}"
     return ""
 
 
 def one_type(slices: Sequence[Json]) -> str:
     """N4: an attribute has one type over all devices."""
-    found: dict[str, tuple[str, str]] = {}
-    for one in devices(slices):
-        for name, value in (one.get("attributes") or {}).items():
-            kind = next(iter(value), "")
-            other, device = found.setdefault(name, (kind, one["name"]))
-            if other != kind:
-                return f"{name} is of type {other} in {device}, and {kind} in {one['name']}"
+    for _, name, uses, _ in published.mixed_type(_pools(slices)):
+        if len(uses.types) > 1:
+            shown = " and ".join(f"{kind} in {device}" for kind, device in uses.types.items())
+            return f"{name} is of type {shown}"
     return ""
 
 
-def _nanos(value: Any) -> int:
-    return parse_quantity(str(value["value"])).nanos or 0
+def _pools(slices: Sequence[Json]) -> tuple[InventoryPool, ...]:
+    return pools(map(parse_slice, slices), profile())

@@ -66,6 +66,17 @@ def test_good_slices_break_no_rule(rule: Rule) -> None:
     assert rule(manifests(POOL, 1, OWNER)) == ""
 
 
+def test_a_list_has_the_type_of_its_elements() -> None:
+    """As for doctor: matchAttribute compares them (KEP-5491)."""
+    slices = manifests(POOL, 1, OWNER)
+    with_devices = next(one for one in slices if one["spec"].get("devices"))
+    first, second, *_ = with_devices["spec"]["devices"]
+    first["attributes"]["numa"], second["attributes"]["numa"] = {"ints": [0, 1]}, {"int": 0}
+    assert slicerules.one_type(slices) == ""
+    second["attributes"]["numa"] = {"string": "0"}
+    assert "numa is of type int in " in slicerules.one_type(slices)
+
+
 @pytest.mark.parametrize(
     ("mutant", "nodes", "garbage"),
     [
