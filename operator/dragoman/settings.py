@@ -187,6 +187,12 @@ class Settings:
         "late where its connection died.",
         least=0.0,
     )
+    safe_release_limit: float = setting(
+        3600.0,
+        "The longest grace period of a pod that is believed, and how long after the deletion of a "
+        "namespace its claims are kept.",
+        least=0.0,
+    )
     podgroup_claims: PodGroupClaims = setting(
         "auto",
         "Whether PodGroups have claims; auto: as the API server's gate "

@@ -58,7 +58,7 @@ EXPLAIN_RULES = (
 )
 """What `--explain-events` and `--device-metrics` need besides."""
 
-SAFE_RELEASE_RULES = (rule("", "nodes", *READ),)
+SAFE_RELEASE_RULES = (rule("", "nodes", *READ), rule("", "namespaces", "get"))
 """What `--safe-release` needs besides; Leases of nodes are part of the tests' own rules."""
 
 

@@ -37,7 +37,7 @@ class CreateClaim:
         metadata: dict[str, Any] = {
             "name": self.name,
             "namespace": self.namespace,
-            "annotations": {**self.template.annotations, POD_CLAIM_ANNOTATION: self.entry},
+            "annotations": {**_copied(self.template), POD_CLAIM_ANNOTATION: self.entry},
             "ownerReferences": [
                 {
                     "apiVersion": self.owner.api_version,
@@ -161,6 +161,13 @@ Action = (
     | RemoveFinalizer
     | DeleteClaim
 )
+
+
+def _copied(template: Template) -> dict[str, str]:
+    """Return the annotations of a template but for the record, which is the operator's."""
+    return {
+        key: one for key, one in template.annotations.items() if key != LEFT_CONSUMERS_ANNOTATION
+    }
 
 
 def precondition(metadata: Metadata) -> dict[str, str]:

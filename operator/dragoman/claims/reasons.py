@@ -80,6 +80,10 @@ class ClaimReason(StrEnum):
         "ContainersNotEnded",
         "A pod left the API before its containers had ended; its node has to end them first.",
     )
+    LONG_GRACE = (
+        "LongGracePeriod",
+        "A pod runs whose grace period is longer than a later operator would assume.",
+    )
     CONTAINERS_ENDED = (
         "ContainersEnded",
         "No pod that left the API keeps the claim any more; the record of it is removed.",

@@ -9,9 +9,9 @@ from typing import Literal
 from dragoman.claims.actions import RecordDepartures, UpdateReservedFor
 from dragoman.claims.claimfacts import ClaimFacts, ClaimPlan, Found, LiveRead, Pending
 from dragoman.claims.reasons import ClaimReason
-from dragoman.claims.saferelease import Left, ReadNode, SafeRelease, may_run
+from dragoman.claims.saferelease import Left, ReadNode, SafeRelease, long_grace, may_run
 from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim, Consumer
-from dragoman.model.departure import record, recorded
+from dragoman.model.departure import Departure, noted, record
 from dragoman.model.nodehealth import NodeHealth
 from dragoman.model.pod import Pod
 from dragoman.model.podgroup import PodGroup
@@ -164,15 +164,34 @@ def update_reserved_for(facts: ClaimFacts, reserved: Reservations) -> ClaimPlan 
 
 
 def record_departures(facts: ClaimFacts, reserved: Reservations) -> ClaimPlan | None:
-    """Plan the record of pods that left, before anything else: the next leader did not see them."""
-    known = recorded(facts.claim.left_consumers)
-    departures = [one.departure for one in reserved.left]
+    """Plan the record of pods that left, before anything else: the next leader did not see them.
+
+    Pods that run are in it where an operator that does not see them leave would wait too short.
+    """
+    known = noted(facts.claim.left_consumers)
+    running = _running(facts, reserved)
+    departures = [*(one.departure for one in reserved.left), *running]
     if all(one.uid in known and one.is_about(known[one.uid]) for one in departures):
         return None
     if _unrecorded(facts):
         return None
-    action = RecordDepartures(ClaimReason.CONTAINERS_NOT_ENDED, facts.claim, record(departures))
+    reason = ClaimReason.CONTAINERS_NOT_ENDED if reserved.left else ClaimReason.LONG_GRACE
+    action = RecordDepartures(reason, facts.claim, record(departures))
     return ClaimPlan((action,), waits(facts, reserved), left=reserved.left)
+
+
+def _running(facts: ClaimFacts, reserved: Reservations) -> list[Departure]:
+    """Return what is recorded of pods that use a claim, and run."""
+    if facts.safe is None or not facts.claim.allocated:
+        return []
+    pods = (facts.pods.get(one.name) for one in reserved.kept if one.is_pod)
+    uids = {one.uid for one in reserved.kept} - {one.consumer.uid for one in reserved.left}
+    found = (
+        long_grace(facts.claim, pod, facts.safe)
+        for pod in pods
+        if pod is not None and pod.metadata.uid in uids
+    )
+    return [one for one in found if one is not None]
 
 
 def forget_departures(facts: ClaimFacts, reserved: Reservations) -> ClaimPlan | None:
@@ -180,7 +199,7 @@ def forget_departures(facts: ClaimFacts, reserved: Reservations) -> ClaimPlan | 
     claim = facts.claim
     if reserved.left or not claim.left_consumers or claim.metadata.deleting:
         return None
-    if _unrecorded(facts):
+    if _unrecorded(facts) or _running(facts, reserved):
         return None
     return ClaimPlan((RecordDepartures(ClaimReason.CONTAINERS_ENDED, claim, ""),))
 

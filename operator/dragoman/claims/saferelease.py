@@ -5,17 +5,16 @@ from dataclasses import dataclass, field, replace
 
 from dragoman.claims.heartbeat import Alive
 from dragoman.model.claim import Claim, Consumer
-from dragoman.model.departure import Departure, epoch, recorded, timestamp
+from dragoman.model.departure import Departure, epoch, noted, timestamp
 from dragoman.model.nodehealth import NodeHealth
-from dragoman.model.pod import DEFAULT_GRACE
+from dragoman.model.pod import Pod
 
 MARGIN = 90.0
 """Seconds that a kubelet has after the grace period. Within them it notices a dead connection to
 the API server (45 s), a Node turns not Ready whose container runtime is down (40 s), and a kubelet
 whose restart went unnoticed (25 s) unprepares what its last run left (60 s)."""
-NODE_SKEW = 60.0
-"""Seconds by which a Node must be younger than the allocation to be another one than the record's:
-the clocks of the scheduler and of the API server differ."""
+LIMIT = 3600.0
+"""Seconds of a grace period that are believed: users write any number, and nothing else ends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,9 @@ class SafeRelease:
     # Seconds that are taken as the grace period of a pod that left unseen
     unseen_grace: float = 600.0
     margin: float = MARGIN  # Seconds that a kubelet has after the grace period
+    limit: float = LIMIT  # Seconds of a pod's grace period that are believed
+    # Since when the namespace of the claim is known to be deleted; None while it is not
+    ending: float | None = None
     unrecorded: str = ""  # Why the record of the claim cannot be written; empty where it can
 
 
@@ -83,7 +85,9 @@ def may_run(
     """
     if not claim.allocated or consumer.uid in safe.ended:
         return None
-    departure = _departure(claim, consumer, safe)
+    if safe.ending is not None and safe.now >= safe.ending + safe.limit + safe.margin:
+        return None  # tenants delete no namespaces: an admin gives up what is left in it
+    departure = _departure(claim, consumer, safe).within(max(safe.limit, safe.unseen_grace))
     if not (claim.node_name or (departure.node and consumer.uid in safe.seen)):
         # A node that only the record names is no proof: users of the namespace can write it.
         return Left(consumer, departure, "its devices have no node, and its departure was not seen")
@@ -94,32 +98,11 @@ def may_run(
         return ReadNode(name)
     if node is None or node.out_of_service:
         verdict: Verdict = None
-    elif known:
-        verdict = _on_node(consumer, departure, node, safe)
     else:
-        verdict = _first_look(claim, consumer, departure, node, safe)
+        # A kubelet can register its Node again while pods run: the first that is read is the pod's.
+        departure = departure if known else replace(departure, node_uid=node.metadata.uid)
+        verdict = _on_node(consumer, departure, node, safe)
     return ReadNode(name) if verdict is None and not is_live else verdict
-
-
-def _first_look(
-    claim: Claim, consumer: Consumer, departure: Departure, node: NodeHealth, safe: SafeRelease
-) -> Verdict:
-    """Judge by a Node that was read after the pod had left: it is the pod's, or a later one.
-
-    The record names the one that an earlier leader read. Users of the namespace can write it, and
-    a kubelet can register its Node again while pods run: so the Node must be younger, too.
-    """
-    written = recorded(claim.left_consumers).get(consumer.uid)
-    before = written.node_uid if written is not None and _is_possible(claim, written) else ""
-    if before not in {"", node.metadata.uid} and _is_younger(node, claim):
-        return None
-    return _on_node(consumer, replace(departure, node_uid=node.metadata.uid), node, safe)
-
-
-def _is_younger(node: NodeHealth, claim: Claim) -> bool:
-    created = epoch(node.metadata.created)
-    begun = epoch(claim.allocated_at or claim.metadata.created)
-    return created is not None and begun is not None and created > begun + NODE_SKEW
 
 
 def _on_node(
@@ -139,20 +122,26 @@ def _on_node(
         )
     # A Node stays Ready for a while after its kubelet stopped or was cut off, and a kubelet ends
     # the containers of pods that are gone only when it is back.
-    renews = Left(
-        consumer, departure, "until its kubelet renews the Lease of the node", asks_kubelet=True
-    )
+    counted = ""
+    if departure.asked:
+        counted = f"; its grace period of {departure.asked:g} s counts as {departure.grace:g} s"
+        counted += " (--safe-release-limit)"
+    why = f"until its kubelet renews the Lease of the node{counted}"
+    renews = Left(consumer, departure, why, asks_kubelet=True)
     alive = safe.alive.get(departure.node)
     if alive is None:
         return renews
     ends = max(departure.left, ready_since, alive.since) + departure.grace + safe.margin
     if safe.now < ends:
-        return replace(renews, why=f"until {timestamp(ends)}", after=ends - safe.now)
+        return replace(renews, why=f"until {timestamp(ends)}{counted}", after=ends - safe.now)
     return renews if alive.until < ends else None
 
 
 def _departure(claim: Claim, consumer: Consumer, safe: SafeRelease) -> Departure:
-    """Return how a pod left: as seen, else as recorded where that is possible, else as missed."""
+    """Return how a pod left: as seen, else as missed.
+
+    Users of the namespace may be able to write the record: it can only lengthen the wait.
+    """
     seen = safe.seen.get(consumer.uid)
     if seen is not None:
         return seen if seen.node else replace(seen, node=claim.node_name)
@@ -161,15 +150,18 @@ def _departure(claim: Claim, consumer: Consumer, safe: SafeRelease) -> Departure
         missed = _missed_now(claim, consumer, safe)
     if not missed.node:  # noted for another claim of the pod, whose devices have no node
         missed = replace(missed, node=claim.node_name)
-    written = recorded(claim.left_consumers).get(consumer.uid)
-    if written is None or not _is_possible(claim, written):
+    written = noted(claim.left_consumers).get(consumer.uid)
+    if written is None:
         return missed
-    return replace(
+    longer = replace(
         missed,
-        node=written.node or missed.node,
-        grace=max(written.grace, DEFAULT_GRACE),
-        left=min(written.left, missed.left),
+        grace=max(written.grace, missed.grace),
+        asked=max(written.asked, missed.asked),
     )
+    if not written.left or not _is_possible(claim, written):
+        return longer
+    told = min(written.left, missed.left)
+    return replace(longer, node=written.node or missed.node, told=told)
 
 
 def _missed_now(claim: Claim, consumer: Consumer, safe: SafeRelease) -> Departure:
@@ -187,3 +179,14 @@ def _is_possible(claim: Claim, written: Departure) -> bool:
     created = epoch(claim.metadata.created)
     elsewhere = claim.node_name and written.node != claim.node_name
     return created is not None and written.left >= created and not elsewhere
+
+
+def long_grace(claim: Claim, pod: Pod, safe: SafeRelease) -> Departure | None:
+    """Return what is recorded of a pod while it runs; None where nothing has to be.
+
+    An operator that does not see it leave assumes `unseen_grace`: only longer ones are written.
+    """
+    metadata = pod.metadata
+    one = Departure(metadata.uid, metadata.name, claim.node_name, "", pod.grace, 0.0)
+    one = one.within(max(safe.limit, safe.unseen_grace))
+    return one if pod.node_name and one.grace > safe.unseen_grace else None

@@ -9,11 +9,14 @@ from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim
-from dragoman.model.departure import recorded
+from dragoman.model.departure import recorded, timestamp
 from dragoman_base.words import counted
 
 NEAR_LIMIT = 240
 """Consumers of one claim from which on the API's limit of 256 is near."""
+
+OVERDUE = 3600.0
+"""Seconds after the grace period of a pod that left from which on its claim is overdue."""
 
 
 def claim_idle(facts: DoctorFacts) -> Iterator[Finding]:
@@ -186,6 +189,26 @@ def finalizer_stuck(facts: DoctorFacts) -> Iterator[Finding]:
             remedy,
             since,
         )
+
+
+def containers_not_ended(facts: DoctorFacts) -> Iterator[Finding]:
+    """Safe release keeps a claim whose pod left for longer than the pod may have needed."""
+    for claim in _claims(facts):
+        left = recorded(claim.left_consumers)
+        for one in (left[user.uid] for user in claim.consumers if user.uid in left):
+            since = timestamp(one.left)
+            over = one.asked or facts.age(since) >= one.grace + OVERDUE
+            if not (claim.devices and over):
+                continue
+            why = f", which asked for {one.asked:g} s of grace" if one.asked else ""
+            yield Finding(
+                Id.CONTAINERS_NOT_ENDED,
+                facts.claim_subject(claim),
+                f"holds {_devices(claim)}: {one.waits(claim.namespace)}{why}",
+                f"kubectl dra release {claim.key} --force, once its containers have ended; "
+                "delete the Node, or taint it node.kubernetes.io/out-of-service, once it is off",
+                since,
+            )
 
 
 def _is_used(facts: DoctorFacts, claim: Claim) -> bool:

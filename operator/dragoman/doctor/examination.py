@@ -35,6 +35,7 @@ RULES: Mapping[Id, tuple[Rule, tuple[str, ...]]] = {
     Id.DOUBLE_BOOKED: (devices.double_booked, ("resourceslices", "deviceclasses", "nodes")),
     Id.SHARE_OVER_CAPACITY: (devices.share_over_capacity, ("resourceslices", "resourceclaims")),
     Id.FINALIZER_STUCK: (claims.finalizer_stuck, ("resourceclaims", "pods")),
+    Id.CONTAINERS_NOT_ENDED: (claims.containers_not_ended, ("resourceclaims",)),
     Id.WEBHOOK_MISSING: (webhooks.webhook_missing, ("validatingwebhookconfigurations",)),
     Id.CLAIM_IDLE: (claims.claim_idle, ("resourceclaims",)),
     Id.CLAIM_UNOWNED: (claims.claim_unowned, ("resourceclaims", "pods")),

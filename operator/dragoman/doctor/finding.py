@@ -29,6 +29,7 @@ class Id(StrEnum):
     DOUBLE_BOOKED = "DoubleBooked"
     SHARE_OVER_CAPACITY = "ShareOverCapacity"
     FINALIZER_STUCK = "FinalizerStuck"
+    CONTAINERS_NOT_ENDED = "ContainersNotEnded"
     WEBHOOK_MISSING = "WebhookMissing"
     CLAIM_IDLE = "ClaimIdle"
     CLAIM_UNOWNED = "ClaimUnowned"
@@ -62,6 +63,7 @@ SEVERITIES: Mapping[Id, Severity] = MappingProxyType(
         Id.DOUBLE_BOOKED: Severity.ERROR,
         Id.SHARE_OVER_CAPACITY: Severity.ERROR,
         Id.FINALIZER_STUCK: Severity.ERROR,
+        Id.CONTAINERS_NOT_ENDED: Severity.ERROR,
         Id.WEBHOOK_MISSING: Severity.ERROR,
         Id.CLAIM_IDLE: Severity.WARNING,
         Id.CLAIM_UNOWNED: Severity.WARNING,

@@ -1,9 +1,12 @@
-"""Departures: pods that left the API, and how; their record in an annotation of a claim."""
+"""Departures: pods that left the API, and how; their record in an annotation of a claim.
+
+The record also has pods that run, with grace periods that are longer than assumed ones.
+"""
 
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,14 +28,29 @@ class Departure:
     node: str  # Its node; empty where that is not known
     node_uid: str  # UID of the Node as it was first read after that; empty where it was not yet
     grace: float  # Seconds that its containers have to end
-    left: float  # When it left, or was first missed; seconds since the epoch
+    # When it left, or was first missed; seconds since the epoch, 0 while it runs
+    left: float
+    asked: float = 0.0  # Seconds that the pod says, where `grace` is a limit; 0 elsewhere
+    # When the record says that it left, for people alone; 0 where it says nothing earlier
+    told: float = 0.0
+
+    @property
+    def since(self) -> float:
+        """When it left, for people."""
+        return self.told or self.left
 
     def is_about(self, other: "Departure") -> bool:
         """Whether two departures are about the same event: replicas see it at different times."""
-        same = (self.uid, self.node, self.node_uid, self.grace)
-        if same != (other.uid, other.node, other.node_uid, other.grace):
+        same = (self.uid, self.node, self.grace, self.asked)
+        if same != (other.uid, other.node, other.grace, other.asked):
             return False
-        return abs(self.left - other.left) < SAME_EVENT
+        return abs(self.since - other.since) < SAME_EVENT
+
+    def within(self, limit: float) -> "Departure":
+        """Return it with a grace period of at most so many seconds."""
+        if self.grace <= limit:
+            return self
+        return replace(self, grace=limit, asked=max(self.asked, self.grace))
 
     def waits(self, namespace: str) -> str:
         """Say what a claim waits for, as in `waits for node-4 to end ml/trainer-0`."""
@@ -44,9 +62,9 @@ class Departure:
             "uid": self.uid,
             "pod": self.pod,
             "node": self.node,
-            "nodeUID": self.node_uid,
             "graceSeconds": self.grace,
-            "left": timestamp(self.left),
+            **({"askedSeconds": self.asked} if self.asked else {}),
+            **({"left": timestamp(self.since)} if self.since else {}),
         }
 
 
@@ -60,9 +78,14 @@ def record(departures: Iterable[Departure]) -> str:
 
 
 def recorded(text: str) -> Mapping[str, Departure]:
-    """Return the departures of an annotation by UID of the pod.
+    """Return the departures of an annotation by UID of the pod; see `noted`."""
+    return {uid: one for uid, one in noted(text).items() if one.left}
 
-    Users of the namespace can write it: items that are malformed are left out.
+
+def noted(text: str) -> Mapping[str, Departure]:
+    """Return what an annotation says of pods that left, and of pods that run, by their UID.
+
+    Users of the namespace may be able to write it: items that are malformed are left out.
     """
     if not text or len(text) > RECORD_LIMIT:
         return {}
@@ -95,16 +118,21 @@ def epoch(text: str) -> float | None:
 def _parse(item: Any) -> Departure | None:
     if not isinstance(item, dict):
         return None
-    texts = [item.get(key) for key in ("uid", "pod", "node", "left")]
+    texts = [item.get(key) for key in ("uid", "pod", "node")]
     if not all(isinstance(text, str) for text in texts):
         return None
-    uid, pod, node, moment = map(str, texts)
-    left, grace, node_uid = epoch(moment), item.get("graceSeconds"), item.get("nodeUID")
-    if not isinstance(grace, int | float) or isinstance(grace, bool):
-        return None
-    if not uid or left is None or not 0 <= grace < float("inf"):
+    uid, pod, node = map(str, texts)
+    left = epoch(str(item["left"])) if "left" in item else 0.0
+    grace, asked = _seconds(item, "graceSeconds"), _seconds(item, "askedSeconds", 0.0)
+    if not uid or left is None or grace is None or asked is None:
         return None
     if node and not _NODE_NAME.fullmatch(node):
         return None
-    node_uid = node_uid if isinstance(node_uid, str) else ""
-    return Departure(uid, pod, node, node_uid, float(grace), left)
+    return Departure(uid, pod, node, "", grace, left, asked)
+
+
+def _seconds(item: Mapping[str, Any], key: str, absent: float | None = None) -> float | None:
+    found = item.get(key, absent)
+    if not isinstance(found, int | float) or isinstance(found, bool):
+        return None
+    return float(found) if 0 <= found < float("inf") else None

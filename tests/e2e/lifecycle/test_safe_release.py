@@ -1,19 +1,25 @@
 """Devices of pods whose containers never ended: a force delete on nodes without a kubelet."""
 
+import json
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 
 import pytest
 
+from tests.charts.rendering import NAMESPACE, RELEASE, render
 from tests.e2e.rbac import OPERATOR_RULES, SAFE_RELEASE_RULES
 from tests.e2e.running import OperatorProcess
 from tests.e2e.setup import Setup
 from tests.e2e.toolkit.commands import dra
-from tests.support.controlplane.api import Json, wait_for
+from tests.support.controlplane.api import Api, ApiError, Json, wait_for
 from tests.support.controlplane.plane import ControlPlane
+from tests.support.hostile import Tries, scaled
+from tests.support.tenants import Repeatedly, tenant
 
 RECORD = "dragoman.dev/left-consumers"
+PROTECTION = "resource.kubernetes.io/delete-protection"
 TAINT = {"key": "node.kubernetes.io/out-of-service", "value": "off", "effect": "NoExecute"}
 
 
@@ -21,7 +27,7 @@ TAINT = {"key": "node.kubernetes.io/out-of-service", "value": "off", "effect": "
 def operator(plane: ControlPlane) -> Iterator[OperatorProcess]:
     user = plane.user("dragoman-safe", [*OPERATOR_RULES, *SAFE_RELEASE_RULES])
     election = ("--lease-duration=3", "--renew-deadline=2", "--retry-period=0.5")
-    grace = ("--safe-release-grace=3", "--safe-release-margin=2")
+    grace = ("--safe-release-grace=3", "--safe-release-margin=2", "--safe-release-limit=10")
     flags = ("--safe-release", *grace, *election)
     with OperatorProcess(plane, user, *flags) as running:
         yield running
@@ -73,11 +79,11 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def running_pod(setup: Setup, name: str = "pod") -> tuple[str, Node]:
-    """Let a pod run with a device and two seconds of grace; returns its claim and node."""
+def running_pod(setup: Setup, name: str = "pod", grace: int = 2) -> tuple[str, Node]:
+    """Let a pod run with a device and some seconds of grace; returns its claim and node."""
     setup.apply(
         setup.template(device_class=setup.devices()),
-        setup.pod(name, terminationGracePeriodSeconds=2),
+        setup.pod(name, terminationGracePeriodSeconds=grace),
     )
     claim = setup.published(name)["a"]
     setup.scheduled(claim, name)
@@ -93,7 +99,12 @@ def held(setup: Setup, claim: str) -> bool:
     """Whether a claim is reserved, and says for whom."""
     found = setup.api.find("resourceclaims", claim, setup.namespace)
     assert found is not None, "the claim is gone"
-    return RECORD in (found["metadata"].get("annotations") or {}) and setup.allocated(claim)
+    return '"left"' in record_of(found) and setup.allocated(claim)
+
+
+def record_of(claim: Json) -> str:
+    """Return what a claim says of pods that left, or have a long grace period."""
+    return str((claim["metadata"].get("annotations") or {}).get(RECORD, ""))
 
 
 def left(setup: Setup, claim: str, pod: str = "pod") -> None:
@@ -165,5 +176,125 @@ def test_an_admin_is_told_who_is_waited_for_and_ends_it(setup: Setup) -> None:
     assert waits in dra("top", "nodes", *cluster).output
     assert waits in dra("release", claim, *cluster, expected=[1]).output
     assert held(setup, claim)
+    dra("release", claim, "--force", *cluster)
+    setup.gone(claim)
+
+
+# Tenants ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def policies(setup: Setup, operator: OperatorProcess, attack: Api) -> Iterator[None]:
+    """Let the chart's admission policies act for the operator of these tests."""
+    values = {"claims": {"mode": "own", "safeRelease": True}}
+    kept = [one for one in render(values) if "AdmissionPolicy" in one["kind"]]
+    assert len(kept) == 4
+    account = f"system:serviceaccount:{NAMESPACE}:{RELEASE}-operator"
+    api = setup.plane.api()
+    for one in json.loads(json.dumps(kept).replace(account, operator.user.name)):
+        api.apply(one)
+    forged = setup.claim("forged", annotations={RECORD: "[]"})
+
+    def refused() -> bool:
+        try:
+            attack.create(setup.plane.served(forged))
+        except ApiError as error:
+            return error.code == 403
+        attack.delete("resourceclaims", "forged", setup.namespace)
+        return False
+
+    try:
+        wait_for(refused, message="the policies to act")
+        yield
+    finally:
+        for one in kept:
+            plural = one["kind"].lower() + "s"
+            api.delete(plural.replace("policys", "policies"), one["metadata"]["name"])
+        wait_for(lambda: not refused(), message="the policies to be gone")
+
+
+def forge(api: Api, claim: str, namespace: str, number: int = 0) -> None:
+    """Write, as a tenant, what would free a device early: a record, or no finalizers."""
+    short = {"uid": "u", "pod": "pod", "node": "n", "graceSeconds": 0, "left": now()}
+    records = (json.dumps([short]), None, "[]")
+    changes: tuple[Json, ...] = (
+        *({"annotations": {RECORD: one}} for one in records),
+        {"finalizers": None},
+    )
+    api.patch("resourceclaims", claim, namespace, {"metadata": changes[number % len(changes)]})
+
+
+@pytest.mark.hostile("safe release")
+def test_a_tenant_neither_shortens_a_wait_nor_ends_it(
+    setup: Setup, operator: OperatorProcess, tries: Tries
+) -> None:
+    claim, node = running_pod(setup, grace=10**9)
+    node.report(ready=True)
+    attack = tenant(setup.plane, setup.namespace)
+    # While the pod runs, what a later operator has to know is written already.
+    wait_for(
+        lambda: '"graceSeconds":10' in record_of(setup.get("resourceclaims", claim)),
+        message="the grace period to be recorded",
+    )
+    count = scaled(40, least=8)
+    with policies(setup, operator, attack):
+        before = record_of(setup.get("resourceclaims", claim))
+        attack.delete("resourceclaims", claim, setup.namespace)
+        for number in range(count):
+            with suppress(ApiError):  # what is kept decides
+                forge(attack, claim, setup.namespace, number)
+        kept = setup.get("resourceclaims", claim)
+        assert "deletionTimestamp" in kept["metadata"]
+        assert (record_of(kept), kept["metadata"]["finalizers"]) == (before, [PROTECTION])
+        operator.kill()
+        command = ("delete", "-n", setup.namespace, "pod", "pod", "--force", "--grace-period=0")
+        setup.plane.kubectl(*command)
+        operator.start()
+        wait_for(partial(held, setup, claim), message="the departure to be recorded")
+        (event, *_) = setup.event("ContainersNotEnded")
+        assert "its grace period of 1e+09 s counts as 10 s" in event["note"]
+        # Nothing but the operator's own account ends it: kubelet lives on, and the limit passes.
+        with Repeatedly(lambda _: node.renew(), 1.0):
+            setup.gone(claim)
+    tries(count)
+
+
+@pytest.mark.hostile("safe release")
+def test_records_that_a_tenant_writes_only_lengthen_the_wait(
+    setup: Setup, operator: OperatorProcess, tries: Tries
+) -> None:
+    """Without the policies: the record is forged while no operator runs, and while one begins."""
+    claim, node = running_pod(setup, grace=9)
+    node.report(ready=True)
+    attack = tenant(setup.plane, setup.namespace)
+    wait_for(
+        lambda: '"graceSeconds":9' in record_of(setup.get("resourceclaims", claim)),
+        message="the grace period to be recorded",
+    )
+    kept = json.loads(record_of(setup.get("resourceclaims", claim)))[0]
+    operator.kill()
+    command = ("delete", "-n", setup.namespace, "pod", "pod", "--force", "--grace-period=0")
+    setup.plane.kubectl(*command)
+    early = [{**kept, "nodeUID": "other", "left": "2026-01-01T00:00:00Z"}]
+    body = {"metadata": {"annotations": {RECORD: json.dumps(early)}}}
+    with Repeatedly(lambda _: node.renew(), 1.0):
+        with Repeatedly(
+            lambda _: attack.patch("resourceclaims", claim, setup.namespace, body), 0.1
+        ) as forging:
+            operator.start()
+            began = datetime.now(UTC)
+            while (datetime.now(UTC) - began).total_seconds() < 8:
+                assert setup.allocated(claim)
+        setup.gone(claim)
+    tries(forging.done)
+
+
+def test_a_deleted_claim_of_a_pod_that_left_is_ended_by_one_command(setup: Setup) -> None:
+    claim, _ = running_pod(setup, grace=10**9)
+    left(setup, claim)
+    setup.api.delete("resourceclaims", claim, setup.namespace)
+    cluster = ("-n", setup.namespace, "--kubeconfig", setup.plane.kubeconfig)
+    found = dra("doctor", "--only", "ContainersNotEnded", *cluster[2:], expected=[1])
+    assert "which asked for 1e+09 s of grace" in found.output
     dra("release", claim, "--force", *cluster)
     setup.gone(claim)

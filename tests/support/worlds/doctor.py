@@ -6,6 +6,7 @@ are to be deleted after they were created.
 """
 
 import copy
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -229,6 +230,24 @@ def _finalizer_stuck(world: World) -> Case:
         world.base(
             world.pod(claims={"gpu": "claim"}), world.claim("claim", "d0", users=["pod"], **deleted)
         ),
+    )
+
+
+def _containers_not_ended(world: World) -> Case:
+    left = {"uid": f"{world.name}-gone", "pod": "gone", "node": f"{world.name}-n0"}
+
+    def held(grace: int) -> Json:
+        record = json.dumps([{**left, "graceSeconds": grace, "left": OLD}])
+        made = world.claim("claim", "d0", annotations={"dragoman.dev/left-consumers": record})
+        consumer = {"resource": "pods", "name": "gone", "uid": left["uid"]}
+        made["status"]["reservedFor"] = [consumer]
+        return made
+
+    return Case(
+        Id.CONTAINERS_NOT_ENDED,
+        f"{world.name}/claim",
+        world.base(held(30)),
+        world.base(held(10**9)),
     )
 
 
@@ -464,6 +483,7 @@ _MAKERS: tuple[Callable[[World], Case], ...] = (
     _double_booked,
     _share_over_capacity,
     _finalizer_stuck,
+    _containers_not_ended,
     _webhook_missing,
     _claim_idle,
     _claim_unowned,

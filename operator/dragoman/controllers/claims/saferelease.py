@@ -9,13 +9,13 @@ from dragoman import metrics, surroundings
 from dragoman.claims.claimfacts import ClaimPlan
 from dragoman.claims.heartbeat import LEASE_DURATION, Alive, Heartbeat
 from dragoman.claims.reasons import ClaimReason
-from dragoman.claims.saferelease import MARGIN, Left, SafeRelease
+from dragoman.claims.saferelease import LIMIT, MARGIN, Left, SafeRelease
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.claims.enqueue import EventHandlers, ObjectKey
 from dragoman.kube.client import find, items
 from dragoman.kube.errors import ApiError
 from dragoman.kube.recent import Recent
-from dragoman.kube.resources import LEASES
+from dragoman.kube.resources import LEASES, NAMESPACES
 from dragoman.kube.store import DELETED_LIMIT
 from dragoman.logs import logger
 from dragoman.model.claim import Claim
@@ -29,6 +29,10 @@ POLL_INTERVAL = 2.0
 """Seconds between two looks at the Lease of a node."""
 LISTED_FROM = 32
 """Leases that are read with one list; fewer are read one by one, because nodes may be thousands."""
+NAMESPACE_INTERVAL = 10.0
+"""Seconds between two looks whether namespaces are deleted whose claims wait, and are deleted."""
+NAMESPACES_AT_ONCE = 32
+"""Namespaces of one look."""
 RECORD_RETRY = 300.0
 """Seconds after which a record that the API server refused is tried again."""
 
@@ -42,6 +46,7 @@ class SafeReleaseOptions(NamedTuple):
     # Seconds that are taken as the grace period of a pod that left unseen
     unseen_grace: float = 600.0
     margin: float = MARGIN  # Seconds that a kubelet has after the grace period
+    limit: float = LIMIT  # Seconds of a pod's grace period that are believed
 
 
 def steady() -> Callable[[], float]:
@@ -82,6 +87,9 @@ class SafeReleaser:
         self._unrecorded: Recent[ObjectKey, tuple[str, float]] = Recent(DELETED_LIMIT)
         self._ready_again: dict[str, float] = {}
         self._heartbeats: dict[str, Heartbeat] = {}
+        # Since when namespaces are known to be deleted
+        self._ending: dict[str, float] = {}
+        self._asked = float("-inf")
         self._store = self.cluster.nodes.store
         self.cluster.nodes.observe(self._node_changed)
         self.cluster.claims.observe(self._claim_changed)
@@ -132,6 +140,8 @@ class SafeReleaser:
             alive=dict(self._alive(nodes)),
             unseen_grace=self.options.unseen_grace,
             margin=self.options.margin,
+            limit=self.options.limit,
+            ending=self._ending.get(claim.metadata.namespace),
             unrecorded=self._why_unrecorded(claim),
         )
 
@@ -156,7 +166,7 @@ class SafeReleaser:
 
     def oldest(self) -> float:
         """Return for how many seconds the oldest consumer is waited for; 0 for none."""
-        left = [one.departure.left for every in self.left.values() for one in every]
+        left = [one.departure.since for every in self.left.values() for one in every]
         return max(0.0, self.clock() - min(left)) if left else 0.0
 
     async def run(self) -> None:
@@ -164,11 +174,13 @@ class SafeReleaser:
         try:
             while True:
                 await self._look()
+                await self._look_at_namespaces()
                 await asyncio.sleep(POLL_INTERVAL)
         finally:
             # The next leader waits; what this process waited for is no metric of its own any more.
             self.left.clear()
             self._heartbeats.clear()
+            self._ending.clear()
 
     async def _look(self) -> None:
         """Look at the Leases of the nodes that are waited for."""
@@ -185,6 +197,33 @@ class SafeReleaser:
                     self._heard(lease["metadata"]["name"], lease, began)
         except (ApiError, KeyError, TypeError, ValueError, AttributeError) as error:
             log.warning("Cannot read the Leases of nodes", error=str(error))
+
+    async def _look_at_namespaces(self) -> None:
+        """Enqueue claims that wait in namespaces which are deleted: those end their waits."""
+        now = self.clock()
+        if now - self._asked < NAMESPACE_INTERVAL:
+            return
+        self._asked = now
+        claims = self.cluster.state.claims
+        waiting = {
+            key.namespace
+            for key in self.left
+            if (claim := claims.get(key.namespace, key.name)) is not None
+            and claim.metadata.deleting
+        }
+        self._ending = {one: since for one, since in self._ending.items() if one in waiting}
+        unknown = sorted(waiting - self._ending.keys())
+        surroundings.chance().shuffle(unknown)
+        try:
+            for name in unknown[:NAMESPACES_AT_ONCE]:
+                found = await find(self.cluster.client, NAMESPACES.path(name=name)) or {}
+                if (found.get("metadata") or {}).get("deletionTimestamp"):
+                    self._ending[name] = now
+        except ApiError as error:
+            log.warning("Cannot read namespaces", error=str(error))
+        for key in self.left:
+            if key.namespace in self._ending:
+                self.handlers.queue.add(key)
 
     async def _read_lease(self, name: str) -> None:
         began = self.clock()

@@ -60,7 +60,12 @@ def _safe_release(settings: Settings) -> SafeReleaseOptions | None:
             "--safe-release needs --claims=own",
             mode=settings.claims,
         )
-    return SafeReleaseOptions(holds, settings.safe_release_grace, settings.safe_release_margin)
+    return SafeReleaseOptions(
+        holds,
+        settings.safe_release_grace,
+        settings.safe_release_margin,
+        settings.safe_release_limit,
+    )
 
 
 def _resume(process: Process, mode: ClaimMode) -> None:

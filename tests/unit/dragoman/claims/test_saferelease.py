@@ -9,7 +9,7 @@ from dragoman.claims.actions import RecordDepartures, UpdateReservedFor
 from dragoman.claims.claimfacts import ClaimFacts, ClaimPlan, LiveRead
 from dragoman.claims.deallocation import plan_claim
 from dragoman.claims.heartbeat import Alive, Heartbeat
-from dragoman.claims.saferelease import MARGIN, NODE_SKEW, SafeRelease
+from dragoman.claims.saferelease import LIMIT, MARGIN, SafeRelease
 from dragoman.model.claim import Claim
 from dragoman.model.departure import Departure, record, recorded, timestamp
 from dragoman.model.nodehealth import NodeHealth
@@ -80,7 +80,7 @@ def releases(plan: ClaimPlan) -> bool:
 def test_a_departure_is_recorded_before_anything_else() -> None:
     (action,) = plan_claim(facts(safe(at=0), reserved())).actions
     assert isinstance(action, RecordDepartures)
-    assert recorded(action.text) == {TRAINER.uid: departure()}
+    assert recorded(action.text) == {TRAINER.uid: departure(node_uid="")}
     assert action.document()["metadata"]["resourceVersion"] == "1"
 
 
@@ -163,14 +163,11 @@ def test_a_node_that_was_made_anew_since_it_was_first_missed_is_another() -> Non
     assert releases(plan_claim(facts(safe(at=9, seen={}, missed=first, here=NEW), mine)))
 
 
-@pytest.mark.parametrize(("younger", "freed"), [(NODE_SKEW, False), (NODE_SKEW + 1, True)])
-def test_another_operator_knows_the_node_by_the_record_and_its_age(
-    younger: float, freed: bool
-) -> None:
-    metadata = {"creationTimestamp": timestamp(NOW - 60 + younger)}
-    later = node(ready=False, uid="new", metadata=metadata)
-    mine = reserved(left_consumers=record([departure()]))
-    assert releases(plan_claim(facts(safe(at=9, seen={}, here=later), mine))) is freed
+def test_a_record_of_another_node_frees_nothing() -> None:
+    forged = record([departure()]).replace('"left"', '"nodeUID":"older","left"')
+    later = node(ready=False, uid="new", metadata={"creationTimestamp": timestamp(NOW + 3600)})
+    plan = plan_claim(facts(safe(at=9, seen={}, here=later), reserved(left_consumers=forged)))
+    assert not releases(plan)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +185,7 @@ def test_what_is_stored_of_a_node_releases_nothing(now: NodeHealth) -> None:
 
 
 def test_a_record_alone_never_says_where_a_pod_was() -> None:
-    forged = record([departure(node="no-such-node", node_uid="")])
+    forged = record([departure(node="no-such-node", grace=600.0)])
     mine = replace(reserved(left_consumers=forged), node_name="")
     plan = plan_claim(facts(safe(at=1e6, seen={}), mine))
     assert not plan.actions
@@ -196,11 +193,83 @@ def test_a_record_alone_never_says_where_a_pod_was() -> None:
     assert plan.pending[0].message.startswith("waits for no-such-node to end")
 
 
-def test_the_grace_of_a_record_is_at_least_what_pods_have_by_default() -> None:
-    forged = reserved(left_consumers=record([departure(grace=0.0)]))
-    (action,) = plan_claim(facts(safe(at=80, alive=80, seen={}), forged)).actions
+@pytest.mark.parametrize(("written", "believed"), [(0.0, 600.0), (1800.0, 1800.0), (1e9, LIMIT)])
+def test_a_record_only_lengthens_the_wait_and_only_up_to_the_limit(
+    written: float, believed: float
+) -> None:
+    forged = reserved(left_consumers=record([departure(grace=written, left=NOW - 50)]))
+    unseen: dict[str, Any] = {"seen": {}, "missed": {TRAINER.uid: departure(grace=600.0)}}
+    early = believed + MARGIN - 1
+    assert not releases(plan_claim(facts(safe(at=early, alive=early, **unseen), forged)))
+    late = safe(at=believed + MARGIN, alive=believed + MARGIN, **unseen)
+    (action,) = plan_claim(facts(late, forged)).actions
+    if isinstance(action, RecordDepartures):  # the record is mended first
+        assert recorded(action.text).get(TRAINER.uid) is None or believed != written
+        (action,) = plan_claim(facts(late, reserved(left_consumers=action.text))).actions
+    assert isinstance(action, UpdateReservedFor)
+
+
+LONG = (
+    pod("long")
+    .on("node-4")
+    .in_phase("Running")
+    .changed("spec", "terminationGracePeriodSeconds", to=3000)
+)
+
+
+def running(mine: Claim, grace: int = 3000, **more: Any) -> ClaimPlan:
+    """Plan for a claim that a running pod with a long grace period uses."""
+    user = LONG.changed("spec", "terminationGracePeriodSeconds", to=grace)
+    known = SafeRelease(NOW, nodes={"node-4": node()}, **more)
+    return plan_claim(
+        ClaimFacts(claim=mine, pods={LONG.name: Pod.parse(user.document)}, safe=known)
+    )
+
+
+def test_a_long_grace_period_is_recorded_while_the_pod_runs() -> None:
+    (action,) = running(reserved(LONG)).actions
     assert isinstance(action, RecordDepartures)
-    assert recorded(action.text)[TRAINER.uid].grace == 30
+    assert not recorded(action.text), "nobody waits for a pod that runs"
+    done = running(reserved(LONG, left_consumers=action.text))
+    assert not done.actions
+    assert not done.pending
+    # The next operator never saw the pod.
+    unseen = SafeRelease(
+        NOW + 3000 + MARGIN - 1,
+        missed={LONG.uid: departure(uid=LONG.uid, pod="long", grace=600.0)},
+        nodes={"node-4": node()},
+        alive={"node-4": Alive(NOW, NOW + 3000 + MARGIN)},
+    )
+    mine = reserved(LONG, left_consumers=action.text)
+    plan = plan_claim(ClaimFacts(claim=mine, deleted={LONG.uid}, safe=unseen))
+    assert [one.departure.grace for one in plan.left] == [3000]
+
+
+@pytest.mark.parametrize("forged", ["", "{}", record([]), record([departure()])])
+def test_the_record_of_a_pod_that_runs_is_mended(forged: str) -> None:
+    (action,) = running(reserved(LONG, left_consumers=forged)).actions
+    assert isinstance(action, RecordDepartures)
+    assert '"graceSeconds":3000' in action.text
+
+
+def test_a_grace_period_that_any_operator_assumes_costs_no_write() -> None:
+    assert not running(reserved(LONG), grace=600).actions
+
+
+def test_a_grace_period_beyond_the_limit_is_counted_as_the_limit_and_said() -> None:
+    asked = departure(grace=LIMIT, asked=1e9)
+    mine = reserved(left_consumers=record([asked]))
+    left: dict[str, Any] = {"seen": {TRAINER.uid: departure(grace=1e9)}}
+    plan = plan_claim(facts(safe(at=0, **left), mine))
+    assert "its grace period of 1e+09 s counts as 3600 s" in plan.pending[0].message
+    late = LIMIT + MARGIN
+    assert releases(plan_claim(facts(safe(at=late, alive=late, **left), mine)))
+
+
+@pytest.mark.parametrize(("after", "freed"), [(LIMIT + MARGIN - 1, False), (LIMIT + MARGIN, True)])
+def test_a_namespace_that_is_deleted_keeps_nothing_for_ever(after: float, freed: bool) -> None:
+    lost = safe(at=after, here=node(ready=False), ending=NOW)
+    assert releases(plan_claim(facts(lost))) is freed
 
 
 def test_a_pod_that_left_unseen_counts_from_the_first_look() -> None:
@@ -209,7 +278,8 @@ def test_a_pod_that_left_unseen_counts_from_the_first_look() -> None:
     assert isinstance(action, RecordDepartures)
     written = recorded(action.text)[TRAINER.uid]
     assert (written.node, written.grace, written.left) == ("node-4", 600, NOW)
-    late = safe(at=5000, seen={}, alive=5000)
+    missed = {TRAINER.uid: replace(written, node_uid="node-uid")}
+    late = safe(at=5000, seen={}, missed=missed, alive=5000)
     assert releases(plan_claim(facts(late, reserved(left_consumers=action.text))))
 
 
@@ -224,10 +294,10 @@ def test_a_pod_that_was_missed_for_devices_without_a_node_ran_where_its_others_a
     assert plan.live_reads == (LiveRead("nodes", "", "node-4"),)
 
 
-def test_a_grace_period_without_end_is_waited_for() -> None:
+def test_a_limit_without_end_is_waited_for() -> None:
     mine = reserved(left_consumers=record([departure(grace=1e30)]))
-    plan = plan_claim(facts(safe(at=0, seen={TRAINER.uid: departure(grace=1e30)}), mine))
-    assert "until 9999-12-31" in plan.pending[0].message
+    endless = safe(at=0, seen={TRAINER.uid: departure(grace=1e30)}, limit=1e30)
+    assert "until 9999-12-31" in plan_claim(facts(endless, mine)).pending[0].message
 
 
 def test_a_claim_whose_record_is_refused_is_planned_without() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.claims.actions import RecordDepartures
 from dragoman.claims.claimfacts import ClaimPlan, LiveRead
-from dragoman.claims.saferelease import MARGIN
+from dragoman.claims.saferelease import LIMIT, MARGIN
 from dragoman.controllers.claims.enqueue import EventHandlers, ObjectKey, lane
 from dragoman.controllers.claims.gather import Gatherer
 from dragoman.controllers.claims.livereads import LiveReads
@@ -38,9 +38,12 @@ class Leases:
 
     renewed: float = MIDNIGHT
     requests: set[str] = field(default_factory=set)
+    ending: bool = False  # Whether the namespace is being deleted
 
     async def get(self, path: str, **_: str) -> Mapping[str, Any]:
         self.requests.add(path)
+        if path == f"/api/v1/namespaces/{NAMESPACE}":
+            return {"metadata": {"deletionTimestamp": MADE} if self.ending else {}}
         lease = {"metadata": {"name": "node-4"}, "spec": {"renewTime": timestamp(self.renewed)}}
         if path == LISTED:
             return {"metadata": {}, "items": [lease]}
@@ -251,8 +254,9 @@ async def test_an_operator_without_history_counts_from_the_first_sign_of_life(
     left = record([replace(LEFT, left=operator.now - 3600)])
     operator.state.pods.drop(NAMESPACE, "trainer-0", TRAINER.uid)
     operator.see(MINE.annotated(LEFT_CONSUMERS_ANNOTATION, left))
-    await operator.beats(11)
+    await operator.beats(68)
     assert operator.waits()
+    assert operator.safe.oldest() > 3600
     await operator.beats(4)
     assert not operator.waits()
 
@@ -335,3 +339,20 @@ async def test_a_pod_that_a_restored_backup_brought_back_is_waited_for(operator:
     operator.see(TRAINER)
     operator.cluster.pods.deleted(Pod.parse(TRAINER.document))
     assert operator.waits()
+
+
+@pytest.mark.parametrize("ending", [False, True])
+async def test_a_namespace_that_is_deleted_ends_the_wait_for_a_lost_node(
+    operator: Operator, ending: bool
+) -> None:
+    operator.cluster.pods.deleted(Pod.parse(TRAINER.document))
+    operator.node(ready=False)
+    assert operator.waits()
+    deleted = MINE.changed("metadata", "deletionTimestamp", to=MADE)
+    operator.see(deleted.changed("metadata", "resourceVersion", to="4"))
+    operator.leases.ending = ending
+    for _ in range(3):
+        operator.plan()
+        await operator.safe._look_at_namespaces()
+        operator.now += LIMIT + MARGIN
+    assert bool(operator.plan().left) is not ending
