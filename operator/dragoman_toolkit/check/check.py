@@ -16,6 +16,15 @@ from dragoman_base.versions import NEXT, target
 from dragoman_base.words import counted
 from dragoman_toolkit.check import output as formats
 from dragoman_toolkit.check.configs import ConfigChecker
+from dragoman_toolkit.check.kustomizations import (
+    HELM,
+    KUSTOMIZE,
+    chart_folders,
+    kustomization_folders,
+    note,
+    render,
+    surroundings,
+)
 from dragoman_toolkit.check.settings import (
     CATALOG,
     CheckSettings,
@@ -74,6 +83,8 @@ class Arguments:
     cluster: bool
     kubeconfig: Path | None
     context: str | None
+    kustomize: bool
+    helm: bool
 
 
 @click.command(epilog=_EXAMPLES)
@@ -125,6 +136,12 @@ class Arguments:
     "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="For --cluster."
 )
 @click.option("--context", help="Context of the kubeconfig.")
+@click.option(
+    "--kustomize",
+    is_flag=True,
+    help="Check what the found kustomizations render too; needs kustomize or kubectl.",
+)
+@click.option("--helm", is_flag=True, help="Check what the found charts render too; needs helm.")
 @click.option("--strict", is_flag=True, help="Fail for warnings and for what was skipped.")
 @click.option(
     "--fix",
@@ -191,11 +208,13 @@ def _arguments(options: dict[str, Any]) -> Arguments:
         options["cluster"],
         options["kubeconfig"],
         options["context"],
+        options["kustomize"],
+        options["helm"],
     )
 
 
 def _run(arguments: Arguments, output: str, *, fix: bool, diff: bool) -> int:
-    sources, failures = _sources(arguments)
+    sources, failures, notes = _sources(arguments)
     check_one = _Check(arguments)
     checked = check_one(sources)
     done: tuple[Finding, ...] = ()
@@ -205,12 +224,14 @@ def _run(arguments: Arguments, output: str, *, fix: bool, diff: bool) -> int:
         sources, done, left = _fix(sources, checked, arguments.names)
         failures += left
         checked = check_one(sources)
-    report = replace(engine.as_failures(checked.report, failures), fixed=done)
+    report = replace(engine.as_failures(checked.report, failures), fixed=done, notes=notes)
     if text := formats.FORMATS[output](report):
         click.echo(text)
     if output != "json":
         _say_fixed(done)
         say(report.summary())
+        for note in notes:
+            say(note)
     return _status(report, sources, strict=arguments.strict)
 
 
@@ -232,6 +253,8 @@ def _changes(
     sources: list[engine.CheckedText], checked: engine.Checked
 ) -> Iterator[tuple[engine.CheckedText, list[engine.Fixable], Fixed]]:
     for source in sources:
+        if source.rendered:
+            continue  # what it was made of is to be changed
         if found := checked.fixable.get(source.name):
             yield source, found, fixed(source.text, ((one.object, one.problem) for one in found))
 
@@ -273,13 +296,16 @@ def _say_fixed(done: tuple[Finding, ...]) -> None:
 def _status(report: Any, sources: list[engine.CheckedText], *, strict: bool) -> int:
     if report.failures:
         return UNUSABLE
-    if not any(one.documents or one.template for one in sources):
+    if not any(one.documents or one.template or one.left for one in sources):
         click.echo("Error: no object in the input", err=True)
         return UNUSABLE
     return VIOLATIONS if engine.failed(report, strict=strict) else CLEAN
 
 
-def _sources(arguments: Arguments) -> tuple[list[engine.CheckedText], list[UnreadableFile]]:
+def _sources(
+    arguments: Arguments,
+) -> tuple[list[engine.CheckedText], list[UnreadableFile], tuple[str, ...]]:
+    """Read the files, render what is asked for, and say what else could be rendered."""
     sources: list[engine.CheckedText] = []
     failures: list[UnreadableFile] = []
     for one in texts(arguments.names, arguments.exclude):
@@ -287,7 +313,24 @@ def _sources(arguments: Arguments) -> tuple[list[engine.CheckedText], list[Unrea
             failures.append(one)
         else:
             sources.append(engine.read(*one))
-    return sources, failures
+    around = surroundings(source.name for source in sources)
+    for source in sources:
+        source.left = around.part(source.name)
+    folders = {
+        KUSTOMIZE: kustomization_folders(around, (source.name for source in sources)),
+        HELM: chart_folders(around),
+    }
+    asked = {KUSTOMIZE: arguments.kustomize, HELM: arguments.helm}
+    notes = tuple(
+        said for one, found in folders.items() if (said := note(one, found, asked=asked[one]))
+    )
+    for renderer, found in folders.items():
+        for rendered in render(renderer, found) if asked[renderer] else ():
+            if isinstance(rendered, UnreadableFile):
+                failures.append(rendered)
+            else:
+                sources.append(rendered)
+    return sources, failures, notes
 
 
 class _Check:

@@ -4,11 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from dragoman_base.versions import Version
 from dragoman_toolkit.linting.findings.finding import (
     ERROR,
     OFF,
+    SAFE,
+    UNSAFE,
     CheckReport,
     Finding,
     Problem,
@@ -24,7 +27,8 @@ from dragoman_toolkit.linting.manifests.documents import (
     Positions,
     UnreadableError,
 )
-from dragoman_toolkit.linting.manifests.manifestobjects import Object, objects
+from dragoman_toolkit.linting.manifests.manifestobjects import Object, is_manifest, objects
+from dragoman_toolkit.linting.manifests.placeholders import depends
 from dragoman_toolkit.linting.rules import ignores, served, versions
 from dragoman_toolkit.linting.rules.kinds import check_kind
 from dragoman_toolkit.linting.rules.objectrules import RULES_OF_OBJECTS, RULES_OF_POD_TEMPLATES
@@ -32,7 +36,14 @@ from dragoman_toolkit.linting.rules.table import RULES
 from dragoman_toolkit.linting.validation.check import invalid
 
 TEMPLATE = "unrendered Helm template"
+FILLED_IN = "value with a placeholder"
+OTHER_KIND = "of other kinds"
+NO_MANIFEST = "that is no manifest"
+PATCH = "kustomize patch"
+_DIRECTIVES = ("$patch", "$retainKeys")
+"""Members that only patches have."""
 _BRACES = re.compile(r"\{\{-?\s*[.$a-zA-Z/(]")
+_VARIABLE = re.compile(r"(?m)^\s*(- )?\$\{[A-Za-z_]\w*.*\}\s*$", re.ASCII)
 
 _LACKS = ("Required value", "Invalid value: must ", "exactly one value must be specified")
 """Words for fields that are missing, perhaps because their names are misspelled."""
@@ -66,6 +77,8 @@ class CheckedText:
     documents: tuple[ManifestDocument, ...] = ()  # What was read of it
     failure: UnreadableFile | None = None  # Why it could not be read
     template: bool = False  # Whether it is a template of Helm that was not rendered
+    left: str = ""  # Why it is left alone as a whole; empty where it is checked
+    rendered: bool = False  # Whether a tool made it of files that are checked as well
 
 
 def read(name: str, text: str) -> CheckedText:
@@ -73,7 +86,7 @@ def read(name: str, text: str) -> CheckedText:
     try:
         return CheckedText(name, text, tuple(documents.read(text)))
     except UnreadableError as error:
-        if _BRACES.search(text):
+        if _BRACES.search(text) or _VARIABLE.search(text):
             return CheckedText(name, text, template=True)
         return CheckedText(
             name, text, failure=UnreadableFile(name, error.line, error.column, str(error))
@@ -117,10 +130,18 @@ def check(  # noqa: PLR0913 — two have defaults
         known: Objects of the cluster, which are named but not checked.
     """
     sources = list(sources)
+    left = Counter(source.left for source in sources if source.left)
     found = tuple(
-        one for source in sources for text in source.documents for one in objects(source.name, text)
+        one
+        for source in sources
+        if not source.left
+        for text in source.documents
+        for one in objects(source.name, text)
     )
-    everything = (*found, *known)
+    patches = {id(one) for one in found if is_patch(one)}
+    left[PATCH] += len(patches)
+    rendered = {source.name for source in sources if source.rendered}
+    everything = (*(one for one in found if id(one) not in patches), *known)
     context = Context(
         api,
         devices,
@@ -132,16 +153,18 @@ def check(  # noqa: PLR0913 — two have defaults
     )
     run = _Run(context, options)
     for obj in found:
-        run.object(obj)
+        if id(obj) not in patches:
+            run.object(obj)
+    left += run.left
     skipped = Counter(f"{TEMPLATE}, run `helm template` first" for one in sources if one.template)
     failures = tuple(one.failure for one in sources if one.failure is not None)
     report = CheckReport(
-        tuple(sorted(set(run.findings))),
+        tuple(sorted(_said_once(run.findings, rendered))),
         failures,
         run.objects,
         skipped=dict(skipped),
         ignored=run.ignored,
-        left_alone=run.left_alone,
+        left_alone={reason: count for reason, count in left.items() if count},
         files=tuple(source.name for source in sources if source.failure is None),
     )
     return Checked(report, run.fixable)
@@ -156,15 +179,22 @@ class _Run:
     findings: list[Finding] = field(default_factory=list)
     fixable: dict[str, list[Fixable]] = field(default_factory=dict)
     objects: int = 0
-    left_alone: int = 0
+    left: Counter[str] = field(default_factory=Counter)  # What was left alone, by reason
     ignored: int = 0
     _last: tuple[int, Positions] | None = None
 
     def object(self, obj: Object) -> None:
-        problems = list(problems_of(obj, self.context))
+        problems = []
+        for problem in problems_of(obj, self.context):
+            if depends(obj, problem):
+                self.left[FILLED_IN] += 1
+            else:
+                problems.append(problem)
         checked = is_checked(obj, self.context) or bool(problems)
         self.objects += checked
-        self.left_alone += not checked
+        if not checked:
+            manifest = "apiVersion" in obj.tree or "kind" in obj.tree
+            self.left[OTHER_KIND if manifest else NO_MANIFEST] += 1
         if not problems and not ignores.mentioned(obj):
             return
         rules = ignores.rules_of(obj)
@@ -192,7 +222,7 @@ class _Run:
             severity,
             obj.title,
             problem.suggestion,
-            bool(problem.edits),
+            (SAFE if problem.safe else UNSAFE) if problem.edits else "",
         )
         self.findings.append(finding)
         if problem.edits:
@@ -211,16 +241,47 @@ class _Run:
         return self._last[1]
 
 
+def _said_once(findings: Iterable[Finding], rendered: set[str]) -> set[Finding]:
+    """Leave out what is found in a rendered text and in a file that it was made of."""
+    found = set(findings)
+    if not rendered:
+        return found
+    told = {_content(one) for one in found if one.file not in rendered}
+    return {one for one in found if one.file not in rendered or _content(one) not in told}
+
+
+def _content(finding: Finding) -> tuple[str, str, str, str]:
+    return finding.id, finding.object, finding.path, finding.message
+
+
+def is_patch(obj: Object) -> bool:
+    """Tell whether an object is a part of one, by the members that only patches have."""
+    if "$" not in obj.document.text:
+        return False
+    stack: list[Any] = [obj.tree]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            if any(name in value for name in _DIRECTIVES):
+                return True
+            stack += value.values()
+        elif isinstance(value, list):
+            stack += value
+    return False
+
+
 def is_checked(obj: Object, context: Context) -> bool:
     """Tell whether rules look at objects of this kind."""
     served = context.api.schema(obj.api_version, obj.kind) is not None
-    return served or obj.in_group or obj.group == "dragoman.dev" or bool(obj.pod_specs)
+    pods = bool(obj.pod_specs) and is_manifest(obj)
+    return served or obj.in_group or obj.group == "dragoman.dev" or pods
 
 
 def problems_of(obj: Object, context: Context) -> Iterator[Problem]:
     """Yield what is wrong with one object."""
     schema = context.api.schema(obj.api_version, obj.kind)
-    yield from versions.removed(obj, context)
+    if schema is not None or is_manifest(obj):
+        yield from versions.removed(obj, context)
     if schema is None:
         yield from _without_schema(obj, context)
         return
@@ -263,6 +324,8 @@ def _once(
 
 def _without_schema(obj: Object, context: Context) -> Iterator[Problem]:
     """Check what is known of an object of a kind that the chosen version does not serve."""
+    if not is_manifest(obj):
+        return
     gone = list(served.gone(obj, context))
     yield from gone or check_kind(obj, context)
     if obj.pod_specs:

@@ -32,7 +32,25 @@ class Lift:
     steps: Steps
 
 
-Edit = Set | Nest | Lift
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """Give a field another name."""
+
+    steps: Steps  # Of the field
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """Write a text in place of a part of a string; several may concern one string."""
+
+    steps: Steps
+    start: int  # Offset in the value, in code points
+    end: int  # As above; equal to the start where the text is inserted
+    text: str
+
+
+Edit = Set | Nest | Lift | Rename | Splice
 
 
 def applied(tree: Any, edits: Iterable[Edit]) -> Any:
@@ -42,8 +60,11 @@ def applied(tree: Any, edits: Iterable[Edit]) -> Any:
         LookupError, TypeError: The tree has no such place.
     """
     tree = deepcopy(tree)
-    # Deep edits first: those above would change the paths of those below.
-    for edit in sorted(edits, key=lambda one: -len(one.steps)):
+    # Strings from their ends, then deep edits first: those above change the paths of those below.
+    edits = list(edits)
+    strings = sorted((one for one in edits if isinstance(one, Splice)), key=_place, reverse=True)
+    others = [one for one in edits if not isinstance(one, Splice)]
+    for edit in (*strings, *sorted(others, key=lambda one: -len(one.steps))):
         match edit:
             case Set(steps, value):
                 _reach(tree, steps[:-1])[steps[-1]] = value
@@ -53,7 +74,20 @@ def applied(tree: Any, edits: Iterable[Edit]) -> Any:
             case Lift(steps):
                 holder = _reach(tree, steps[:-1])
                 holder.update(holder.pop(steps[-1]))
+            case Rename(steps, name):
+                holder = _reach(tree, steps[:-1])
+                if name in holder:
+                    raise LookupError(f"{name} is there already")
+                holder[name] = holder.pop(steps[-1])
+            case Splice(steps, start, end, text):
+                holder = _reach(tree, steps[:-1])
+                value = holder[steps[-1]]
+                holder[steps[-1]] = value[:start] + text + value[end:]
     return tree
+
+
+def _place(edit: Splice) -> tuple[int, int, str]:
+    return edit.start, edit.end, edit.text
 
 
 def _reach(tree: Any, steps: Steps) -> Any:

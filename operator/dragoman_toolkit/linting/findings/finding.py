@@ -1,7 +1,7 @@
 """What a rule reports, and what the check prints."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman_base.words import counted
@@ -12,6 +12,9 @@ ERROR = "error"
 WARNING = "warning"
 OFF = "off"
 SEVERITIES = (ERROR, WARNING, OFF)
+
+SAFE, UNSAFE = "--fix", "--unsafe-fixes"
+"""Options that correct findings."""
 
 Steps = tuple[str | int, ...]
 
@@ -26,6 +29,8 @@ class Problem:
     suggestion: str = ""  # What to write instead; empty without one
     severity: str = ""  # Where it differs from the rule's own
     edits: tuple[Edit, ...] = ()  # Changes that correct it; empty where `--fix` cannot
+    # Whether the edits keep what the author says; others write what can only be meant
+    safe: bool = True
     offset: tuple[int, int] = (0, 0)  # Line and column inside a multi-line string, both from 0
     at_key: bool = True  # Whether the position is that of the key instead of its value
 
@@ -43,7 +48,7 @@ class Finding:
     severity: str  # `error` or `warning`
     object: str  # Kind, namespace and name
     suggestion: str = ""  # What to write instead; empty without one
-    fixable: bool = False  # Whether `--fix` corrects it
+    fixable: str = ""  # Which option corrects it: `--fix`, `--unsafe-fixes`, or none
 
     def document(self) -> dict[str, Any]:
         """Return the stable JSON form."""
@@ -98,8 +103,10 @@ class CheckReport:
     # Reasons why something was not checked, with their number
     skipped: Mapping[str, int] | None = None
     ignored: int = 0  # Findings that a comment or annotation with a reason suppresses
-    left_alone: int = 0  # Objects of kinds that no rule looks at
+    # What no rule looks at, by the noun of it, with its number
+    left_alone: Mapping[str, int] = field(default_factory=dict)
     files: tuple[str, ...] = ()  # Files that were read
+    notes: tuple[str, ...] = ()  # What the user may want to know, and is no finding
     fixed: tuple[Finding, ...] = ()  # Findings that `--fix` corrected; they are none any more
 
     @property
@@ -117,7 +124,7 @@ class CheckReport:
         skipped = self.skipped or {}
         parts = [f"checked {counted(self.objects, 'object')}, {counted(self.configs, 'config')}"]
         if self.left_alone:
-            parts[0] += f", left {self.left_alone} of other kinds alone"
+            parts[0] += f", left {_enumerated(self.left_alone)} alone"
         if skipped:
             reasons = ", ".join(f"{reason} ({count})" for reason, count in sorted(skipped.items()))
             parts.append(f"skipped {sum(skipped.values())}: {reasons}")
@@ -140,10 +147,29 @@ class CheckReport:
                 "errors": self.errors,
                 "warnings": self.warnings,
                 "ignored": self.ignored,
-                "leftAlone": self.left_alone,
+                "leftAlone": sum(self.left_alone.values()),
+                "leftAloneBy": dict(sorted(self.left_alone.items())),
                 "skipped": dict(sorted((self.skipped or {}).items())),
             },
         }
+
+
+def _enumerated(left: Mapping[str, int]) -> str:
+    """Write `2 of other kinds and 1 kustomize patch`."""
+    parts = [
+        f"{count} {_PLURALS.get(noun, f'{noun}s') if count > 1 else noun}"
+        for noun, count in sorted(left.items(), key=lambda one: (one[0] not in _PLURALS, one[0]))
+    ]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+_PLURALS = {
+    "of other kinds": "of other kinds",
+    "that is no manifest": "that are no manifests",
+    "kustomize patch": "kustomize patches",
+    "value with a placeholder": "values with placeholders",
+    "file of a kustomization": "files of kustomizations",
+}
 
 
 def render(steps: Steps) -> str:

@@ -2,11 +2,11 @@
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dragoman_configs.unreadable import DuplicateKeys
-from dragoman_toolkit.linting.findings.edits import Edit, Lift, Nest, Set, applied
+from dragoman_toolkit.linting.findings.edits import Edit, applied
 from dragoman_toolkit.linting.findings.finding import Problem
 from dragoman_toolkit.linting.findings.inplace import InPlace, NotInPlaceError, Span
 from dragoman_toolkit.linting.manifests.documents import (
@@ -78,14 +78,7 @@ def difference(name: str, old: str, new: str) -> str:
 
 
 def _placed(edit: Edit, root: Steps) -> Edit:
-    steps = (*root, *edit.steps)
-    match edit:
-        case Set():
-            return Set(steps, edit.value)
-        case Nest():
-            return Nest(steps, edit.name, edit.keys)
-        case Lift():
-            return Lift(steps)
+    return replace(edit, steps=(*root, *edit.steps))
 
 
 def _edited(document: ManifestDocument, edits: list[Edit]) -> str:

@@ -4,6 +4,7 @@ Each edit becomes one span of the text and what stands there afterwards. No fiel
 fields move as the lines, or parts of lines, that hold them.
 """
 
+import json
 import re
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from dragoman_toolkit.linting.findings.edits import Edit, Lift, Nest, Set
+from dragoman_toolkit.linting.findings.edits import Edit, Lift, Nest, Rename, Set, Splice
 from dragoman_toolkit.linting.manifests.documents import DocumentNodes
 
 Steps = tuple[str | int, ...]
@@ -49,6 +50,10 @@ class InPlace:
         match edit:
             case Set():
                 return self._set(node, edit.value)
+            case Rename():
+                return self._set(key, edit.name)
+            case Splice():
+                return self._splice(node, edit)
             case Nest() if node.flow_style:
                 return self._nest_flow(node, edit)
             case Nest():
@@ -62,6 +67,20 @@ class InPlace:
             raise NotInPlaceError("the value is no scalar on one line")
         quote = node.style or ("" if _SAFE.fullmatch(value) else "'")
         return node.start_mark.index, node.end_mark.index, f"{quote}{value}{quote}"
+
+    def _splice(self, node: Any, edit: Splice) -> Span:
+        """Return where a part of a string stands in the text, and the new one in its style."""
+        if not isinstance(node, yaml.ScalarNode):
+            raise NotInPlaceError("the value is no string")
+        places = _places(self.text, node)
+        if places is None or not 0 <= edit.start <= edit.end < len(places):
+            raise NotInPlaceError("the form of the string does not allow it")
+        written = edit.text
+        if node.style == '"':
+            written = json.dumps(written, ensure_ascii=False)[1:-1]
+        elif node.style == "'":
+            written = written.replace("'", "''")
+        return places[edit.start], places[edit.end], written
 
     # Block style: whole lines move.
 
@@ -197,6 +216,40 @@ class InPlace:
     def _line_end(self, at: int) -> int:
         found = self.text.find("\n", at)
         return len(self.text) if found < 0 else found + 1
+
+
+def _places(text: str, node: Any) -> list[int] | None:
+    """Return where each character of a scalar stands in the text, and where the scalar ends.
+
+    The result of an edit is read again, so that a wrong place changes nothing.
+    """
+    at, end = node.start_mark.index, node.end_mark.index
+    block = node.style in ("|", ">")
+    if block:
+        at = text.find("\n", at) + 1 or end
+        at += len(text[at:end]) - len(text[at:end].lstrip(" "))
+    elif node.style:
+        at, end = at + 1, end - 1
+    places: list[int] = []
+    for char in node.value:
+        while at < end and not _is(char, text, at):
+            # Indentation, a break that was folded, a backslash, or the first of two quotes
+            if text[at] not in " \n\r\t\\'":
+                return None
+            at += 1
+        if at >= end and char != "\n":
+            return None
+        places.append(at)
+        at += 2 if node.style == "'" and text.startswith("''", at) else 1
+        if char in "\n " and text[at - 1 : at] == "\n":
+            # The next line begins behind its indentation.
+            at += len(text[at:end]) - len(text[at:end].lstrip(" "))
+    places.append(min(at, end))
+    return places
+
+
+def _is(char: str, text: str, at: int) -> bool:
+    return text[at] == char or (char == " " and text[at] == "\n")
 
 
 def _shifted(lines: str, by: int) -> str:

@@ -10,7 +10,8 @@ from dragoman_base.versions import name as version_name
 from dragoman_toolkit.linting.findings.finding import Problem
 from dragoman_toolkit.linting.knowledge.api import ServedApi
 from dragoman_toolkit.linting.knowledge.devices import KnownDevices
-from dragoman_toolkit.linting.manifests.manifestobjects import Object
+from dragoman_toolkit.linting.manifests.manifestobjects import GROUP, Object
+from dragoman_toolkit.linting.manifests.placeholders import has_placeholder
 
 Key = tuple[str, str, str]
 """Kind, namespace and name."""
@@ -39,14 +40,20 @@ class Context:
     @cached_property
     def index(self) -> Mapping[Key, Object]:
         """The objects by kind, namespace and name."""
-        return {(one.kind, one.namespace, one.name): one for one in self.objects}
+        return {(one.kind, one.namespace, one.name): one for one in self.named}
+
+    @cached_property
+    def named(self) -> tuple[Object, ...]:
+        """The objects that others can name: a kind of DRA in another group is none of them."""
+        kinds = self.api.kinds_of(GROUP)
+        return tuple(one for one in self.objects if one.in_group or one.kind not in kinds)
 
     @cached_property
     def names(self) -> Mapping[str, set[str]]:
         """The names of the objects of each kind."""
         found: dict[str, set[str]] = {}
-        for one in self.objects:
-            if one.name:
+        for one in self.named:
+            if one.name and not has_placeholder(one.name):
                 found.setdefault(one.kind, set()).add(one.name)
         return found
 
@@ -61,7 +68,7 @@ class Context:
 
     @cached_property
     def _anywhere(self) -> Mapping[tuple[str, str], Object]:
-        return {(one.kind, one.name): one for one in reversed(self.objects)}
+        return {(one.kind, one.name): one for one in reversed(self.named)}
 
     def device_class(self, name: str) -> Object | None:
         """Find a DeviceClass."""

@@ -1,12 +1,13 @@
 """Known devices: facts about drivers that are shipped, and devices of given slices.
 
 The shipped facts in `data/devices.json` name, for a release of each driver, the attributes and
-capacities of each sort of device; `?` marks those that only some of them have.
+capacities of each sort of device. `?` marks those that the driver's code leaves out for some
+devices, `since` and `until` the first and the last release that publishes one.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ CAPACITY = "capacity"
 MAX_DEVICES = 4096
 """Devices of given slices that selectors are evaluated on."""
 
-_COMMON = "resource.kubernetes.io"
+COMMON = "resource.kubernetes.io"
+"""The domain of Kubernetes itself, for names that drivers share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,9 @@ class Sort:
     attributes: Mapping[tuple[str, str], str]  # Type by domain and name
     capacity: frozenset[tuple[str, str]]  # Domains and names
     sometimes: frozenset[tuple[str, str]]  # Those of both that only some devices of the sort have
+    # The last release that publishes an attribute, where newer ones do not
+    until: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    local: bool = False  # Whether each device belongs to one node
 
     def knows(self, part: str, name: tuple[str, str]) -> bool:
         """Tell whether some devices of the sort have an attribute or capacity."""
@@ -48,6 +53,7 @@ class Given:
     driver: str  # Its driver
     title: str  # `driver/pool/device`
     body: dict[str, Any]  # Its fields in the form of v1
+    local: bool = False  # Whether it belongs to one node
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,13 @@ class KnownDevices:
         """Names of the known drivers."""
         return frozenset(one.driver for one in self.sorts)
 
+    def local(self, drivers: Iterable[str]) -> bool:
+        """Tell whether all devices of drivers belong to one node each, by facts or given slices."""
+        wanted = set(drivers)
+        found = {one.driver for one in self.sorts if one.local}
+        others = {one.driver for one in self.sorts if not one.local}
+        return bool(wanted) and wanted <= found - others
+
     def names(self, domain: str, part: str) -> set[str]:
         """Return the names of the attributes or capacities of a domain."""
         found: set[str] = set()
@@ -96,9 +109,13 @@ class KnownDevices:
         }
 
 
+STANDARD = {"pcieRoot": "string", "pciBusID": "string", "numaNode": "int"}
+"""Attributes of Kubernetes itself, by type (k8s.io/dynamic-resource-allocation/deviceattribute)."""
+
+
 def common(domain: str) -> bool:
-    """Tell whether a domain belongs to Kubernetes itself, for names that drivers share."""
-    return domain == _COMMON
+    """Tell whether a domain belongs to Kubernetes itself."""
+    return domain == COMMON
 
 
 @cache
@@ -111,14 +128,27 @@ def shipped() -> tuple[Sort, ...]:
 
 def _shipped_sort(driver: Mapping[str, Any], variant: Mapping[str, Any]) -> Sort:
     name = driver["driver"]
-    attributes = {_split(name, key): kind for key, kind in variant["attributes"].items()}
+    words = {_split(name, key): written for key, written in variant["attributes"].items()}
+    attributes = {key: written.partition(" ")[0] for key, written in words.items()}
     capacity = {_split(name, key.rstrip("?")): key for key in variant["capacity"]}
     sometimes = {key for key, kind in attributes.items() if kind.endswith("?")}
     sometimes |= {key for key, written in capacity.items() if written.endswith("?")}
     plain = {key: kind.rstrip("?") for key, kind in attributes.items()}
-    release = driver["release"]
-    when = dict(variant["when"])
-    return Sort(name, release, when, plain, frozenset(capacity), frozenset(sometimes))
+    until = {
+        key: written.partition(" until ")[2]
+        for key, written in words.items()
+        if " until " in written
+    }
+    return Sort(
+        name,
+        driver["release"],
+        dict(variant["when"]),
+        plain,
+        frozenset(capacity),
+        frozenset(sometimes),
+        until,
+        driver.get("nodeLocal", False),
+    )
 
 
 def _split(driver: str, name: str) -> tuple[str, str]:
@@ -133,7 +163,10 @@ def _sort(device: Given) -> Sort:
         for name, value in attributes.items()
     }
     capacity = {_split(device.driver, name) for name in mapping(device.body.get("capacity"))}
-    return Sort(device.driver, "given slices", {}, kinds, frozenset(capacity), frozenset())
+    nothing: frozenset[tuple[str, str]] = frozenset()
+    return Sort(
+        device.driver, "given slices", {}, kinds, frozenset(capacity), nothing, local=device.local
+    )
 
 
 def given(slices: Iterable[dict[str, Any]]) -> Iterator[Given]:
@@ -147,4 +180,5 @@ def given(slices: Iterable[dict[str, Any]]) -> Iterator[Given]:
                 return
             count += 1
             body = {**device, **mapping(device.get("basic"))}
-            yield Given(driver, f"{driver}/{pool}/{text(device.get('name'))}", body)
+            local = bool(spec.get("nodeName") or body.get("nodeName"))
+            yield Given(driver, f"{driver}/{pool}/{text(device.get('name'))}", body, local)

@@ -211,6 +211,17 @@ class Object:
             yield (*request.steps, "selectors"), sequence(request.body.get("selectors"))
 
 
+def is_manifest(obj: Object) -> bool:
+    """Tell whether an object is meant for an API server: it says its kind, or has the parts of one.
+
+    Values of a chart may have the shape of pods, and are nothing that a server gets.
+    """
+    tree = obj.tree
+    if "apiVersion" in tree or "kind" in tree:
+        return True
+    return bool(obj.name) and isinstance(tree.get("spec"), dict)
+
+
 def objects(file: str, document: ManifestDocument) -> Iterator[Object]:
     """Yield the objects of a document, those of lists one by one."""
     yield from _expanded(file, document, document.tree, ())

@@ -7,12 +7,14 @@ from typing import Any
 from dragoman_base.words.spelling import closest
 from dragoman_toolkit.linting.knowledge.context import Context
 from dragoman_toolkit.linting.knowledge.devices import ATTRIBUTES, Sort
-from dragoman_toolkit.linting.rules import hints
-from dragoman_toolkit.linting.rules.reads import check_read
+from dragoman_toolkit.linting.rules import celhints, constants
+from dragoman_toolkit.linting.rules.reads import Selection, advice, check_read
 from dragoman_toolkit.linting.selectors.compilation import compiled
 from dragoman_toolkit.linting.selectors.evaluation import outcome
+from dragoman_toolkit.linting.selectors.expressiontext import Change, ExpressionText, changed
+from dragoman_toolkit.linting.selectors.guarding import stands
 from dragoman_toolkit.linting.selectors.implications import conjuncts, equalities, implications
-from dragoman_toolkit.linting.selectors.reads import reads
+from dragoman_toolkit.linting.selectors.reads import Read, reads
 from dragoman_toolkit.linting.selectors.remark import INVALID, NEVER, UNGUARDED, Remark
 from dragoman_toolkit.linting.selectors.scopes import SelectorScope
 from dragoman_toolkit.linting.selectors.syntax import read_key
@@ -25,19 +27,54 @@ def remarks(scope: SelectorScope, context: Context) -> Iterator[Remark]:
     for index, (_, expression) in enumerate(scope.own):
         one = compiled(expression, context)
         if one.tree is None:
-            advice = hints.expression(expression, one.error)
-            yield Remark(INVALID, one.error, advice, index, one.offset)
+            hint = celhints.expression(expression, one.error)
+            changes = _compiling(expression, hint.changes, context)
+            yield Remark(INVALID, one.error, hint.advice, index, one.offset, changes)
             continue
-        yield from (replace(found, index=index) for found in _not_boolean(one.tree, context))
-        known, proven = implications([*trees, one.tree]), implications(trees)
-        possible = _possible(context, known.driver, known.equal)
-        for read in reads(one.tree, proven.present):
-            for remark in check_read(read, known, possible, scope, context.devices):
-                yield replace(remark, index=index)
-        for remark in _contradiction(trees, one.tree, context):
+        for remark in _of_tree(expression, one.tree, trees, scope, context):
             yield replace(remark, index=index)
         trees.append(one.tree)
     yield from _given(scope, context)
+
+
+def _of_tree(
+    expression: str, tree: Any, trees: list[Any], scope: SelectorScope, context: Context
+) -> Iterator[Remark]:
+    text = ExpressionText(expression)
+    yield from _not_boolean(tree, context)
+    yield from constants.remarks(tree, text, context)
+    known, proven = implications([*trees, tree]), implications(trees)
+    possible = _possible(context, known.driver, known.equal)
+    within = Selection(text, known, possible, scope, context.devices)
+    for read in reads(tree, proven.present):
+        for remark in check_read(read, within):
+            yield _tried(remark, read, within, context)
+    yield from _contradiction(trees, tree, text, context)
+
+
+def _compiling(
+    expression: str, changes: tuple[Change, ...], context: Context
+) -> tuple[Change, ...]:
+    """Return changes after which a selector compiles; none where it does not."""
+    if changes and compiled(changed(expression, changes), context).selector is not None:
+        return changes
+    return ()
+
+
+def _tried(remark: Remark, read: Read, within: Selection, context: Context) -> Remark:
+    """Keep what to write instead only where it was evaluated and does what is said."""
+    expression = within.text.expression
+    if not remark.changes:
+        return remark
+    if remark.id == UNGUARDED:
+        key = (read.domain, read.name)
+        sorts = [one for one in within.possible if one.knows(read.part, key)]
+        if not stands(expression, remark.changes, read, sorts, within.known.equal, context):
+            return replace(remark, changes=())
+        if remark.suggestion.startswith("guard"):
+            return replace(remark, suggestion=advice(within.text, remark.changes))
+        return remark
+    return replace(remark, changes=_compiling(expression, remark.changes, context))
 
 
 def _not_boolean(tree: Any, context: Context) -> Iterator[Remark]:
@@ -70,7 +107,9 @@ def _possible(
     ]
 
 
-def _contradiction(trees: list[Any], tree: Any, context: Context) -> Iterator[Remark]:
+def _contradiction(
+    trees: list[Any], tree: Any, text: ExpressionText, context: Context
+) -> Iterator[Remark]:
     """Find literals that contradict each other, or every known device of the driver."""
     both = implications([*trees, tree])
     if len(both.driver) > 1:
@@ -97,16 +136,20 @@ def _contradiction(trees: list[Any], tree: Any, context: Context) -> Iterator[Re
             message = f"{driver} has no device with this {', '.join(names)}"
             yield Remark(NEVER, message, f"known: {', '.join(values)}")
     elif both.driver and not both.driver <= context.devices.drivers:
-        yield from _unknown_driver(next(iter(both.driver)), context)
+        yield from _unknown_driver(next(iter(both.driver)), text, context)
 
 
-def _unknown_driver(driver: str, context: Context) -> Iterator[Remark]:
+def _unknown_driver(driver: str, text: ExpressionText, context: Context) -> Iterator[Remark]:
+    if constants.impossible_driver(driver):
+        return  # found where it is written
     guess = closest(driver, context.devices.drivers, edits=1)
     if guess is None and not context.devices.given:
         return
     message = f'no known device has the driver "{driver}"'
     suggestion = f'did you mean "{guess}"?' if guess else ""
-    yield Remark(NEVER, message, suggestion)
+    place = text.literal(driver) if guess else None
+    changes = (Change(*place, f'"{guess}"'),) if place else ()
+    yield Remark(NEVER, message, suggestion, changes=changes)
 
 
 def _given(scope: SelectorScope, context: Context) -> Iterator[Remark]:

@@ -9,18 +9,6 @@ _WRAPPED = "a template wraps the spec of the claim: write spec.spec.devices"
 _UNWRAPPED = (
     "only a ResourceClaimTemplate has a spec in its spec: write spec.devices, or the other kind"
 )
-_STRINGS = re.compile(r"""'[^'\n]*'|"[^"\n]*\"""")
-_ASSIGNED = re.compile(r"(?<![=!<>])=(?![=~])")
-_WORD = re.compile(r"\b(and|or|not|AND|OR|NOT)\b")
-_OPERATORS = {"and": "&&", "or": "||", "not": "!"}
-_NO_DOMAIN = re.compile(
-    r"device\s*\.\s*(attributes|capacity)\s*\[\s*(['\"])([A-Za-z_]\w*)\2\s*\](?!\s*[.\[])"
-)
-_QUANTITY = re.compile(
-    r"(device\.capacity\[[^\]]*\]\.\w+)\s*(==|!=|<=|>=|<|>)\s*('[^']*'|\"[^\"]*\"|[0-9.]+)"
-)
-
-
 def unknown_field(obj: Object, misfit: Misfit) -> str:
     """Return where a field that stands in a wrong place belongs; empty without an idea."""
     steps, name = misfit.steps, str(misfit.value)
@@ -56,27 +44,3 @@ def misfit(found: Misfit) -> str:
     if steps[-1:] == ("resourceClaims",) and isinstance(found.value, dict):
         return "write a list: `- name: …`"
     return ""
-
-
-def expression(text: str, error: str) -> str:
-    """Return how a selector that does not compile was probably meant; empty without an idea."""
-    bare = _STRINGS.sub('""', text)
-    found = _NO_DOMAIN.search(text)
-    if found is not None:
-        part, name = found[1], found[3]
-        return f'a domain comes first: device.{part}["<driver>"].{name}'
-    compared = _QUANTITY.search(text)
-    if compared is not None and "overload" in error:
-        read, operator, value = compared.groups()
-        wanted = value.strip("'\"")
-        return f'write {read}.compareTo(quantity("{wanted}")) {operator} 0'
-    if "yntax" not in error:
-        return ""
-    advice = []
-    if _ASSIGNED.search(bare):
-        advice.append("== in place of =")
-    advice += [
-        f"{_OPERATORS[word.lower()]} in place of {word}"
-        for word in dict.fromkeys(_WORD.findall(bare))
-    ]
-    return f"write {', '.join(advice)}" if advice else ""

@@ -19,15 +19,27 @@ _POD_KINDS = {
     **dict.fromkeys(("Pod", "PodTemplate", "ReplicationController"), "v1"),
 }
 
+_GROUPS = frozenset(
+    f"{name}.k8s.io"
+    for name in (
+        "admissionregistration apiextensions apiregistration authentication authorization"
+        " certificates coordination discovery events flowcontrol.apiserver networking node"
+        " rbac.authorization scheduling storage storagemigration"
+    ).split()
+)
+"""Groups of Kubernetes' own API server with a dot in their name; their kinds are all known."""
+
 
 def check_kind(obj: Object, context: Context) -> Iterator[Problem]:
     """Find a kind that no server has; the object has no schema."""
     kinds = context.api.kinds_of(GROUP)
     if obj.in_group or obj.api_version in (GROUP, f"{GROUP}/"):
         yield from _in_group(obj, context, kinds)
-    elif obj.kind in kinds:
-        yield _other_group(obj, context)
-    elif closest(obj.group, [GROUP], edits=3) and obj.group != GROUP:
+    elif obj.kind in kinds and _of_kubernetes(obj.group):
+        newest = context.api.newest(GROUP, obj.kind)
+        message = f"{obj.api_version or '(no apiVersion)'} has no kind {obj.kind}"
+        yield Problem(UNKNOWN_KIND, ("apiVersion",), message, f"write {GROUP}/{newest}", ERROR)
+    elif obj.kind in kinds and _nearly(obj.group):
         message = f"no API server has the group {obj.group}"
         yield Problem(UNKNOWN_KIND, ("apiVersion",), message, f'did you mean "{GROUP}"?', WARNING)
     elif obj.kind in POD_SPECS and obj.pod_specs and _of_kubernetes(obj.group):
@@ -52,15 +64,10 @@ def _in_group(obj: Object, context: Context, kinds: tuple[str, ...]) -> Iterator
         yield Problem(UNKNOWN_KIND, ("apiVersion",), message, f"write {GROUP}/{newest}")
 
 
-def _other_group(obj: Object, context: Context) -> Problem:
-    """Report a kind of DRA in another group: an error where that group can only be Kubernetes'."""
-    newest = context.api.newest(GROUP, obj.kind)
-    severity = ERROR if _of_kubernetes(obj.group) else WARNING
-    message = f"{obj.api_version or '(no apiVersion)'} has no kind {obj.kind}"
-    if severity == WARNING:
-        message = f"{obj.kind} of group {obj.group} is none of Kubernetes"
-    return Problem(UNKNOWN_KIND, ("apiVersion",), message, f"write {GROUP}/{newest}", severity)
+def _nearly(group: str) -> bool:
+    """Tell whether a group can only be a slip of the pen; others may have kinds of these names."""
+    return closest(group, [GROUP], edits=3) is not None
 
 
 def _of_kubernetes(group: str) -> bool:
-    return "." not in group or group.endswith(".k8s.io")
+    return "." not in group or group in _GROUPS

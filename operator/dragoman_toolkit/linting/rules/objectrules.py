@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from dragoman_toolkit.linting.findings.edits import Splice
 from dragoman_toolkit.linting.findings.finding import Problem, render
 from dragoman_toolkit.linting.knowledge.context import Context
 from dragoman_toolkit.linting.manifests.manifestobjects import Object
@@ -35,8 +36,19 @@ def check_selectors(obj: Object, context: Context) -> Iterator[Problem]:
         for remark in memory[scope.key]:
             steps = scope.own[remark.index][0]
             message = f"{render(steps)}: {remark.message}"
+            edits = tuple(
+                Splice(steps, change.start, change.end, change.text) for change in remark.changes
+            )
             yield Problem(
-                remark.id, steps, message, remark.suggestion, offset=remark.offset, at_key=False
+                remark.id,
+                steps,
+                message,
+                remark.suggestion,
+                remark.severity,
+                edits,
+                safe=False,
+                offset=remark.offset,
+                at_key=False,
             )
 
 

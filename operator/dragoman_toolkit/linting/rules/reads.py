@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dragoman_base.words.spelling import closest
 from dragoman_toolkit.linting.knowledge.devices import (
     ATTRIBUTES,
     CAPACITY,
+    COMMON,
+    STANDARD,
     KnownDevices,
     Sort,
     common,
 )
-from dragoman_toolkit.linting.selectors.remark import MIXED, TYPE, UNGUARDED, UNKNOWN, Remark
+from dragoman_toolkit.linting.selectors.expressiontext import Change, ExpressionText, changed
+from dragoman_toolkit.linting.selectors.guarding import guard
+from dragoman_toolkit.linting.selectors.remark import (
+    MIXED,
+    NEVER,
+    TYPE,
+    UNGUARDED,
+    UNKNOWN,
+    Remark,
+)
 from dragoman_toolkit.linting.selectors.scopes import SelectorScope
 from dragoman_toolkit.linting.validation.names import subdomain_fault
 
@@ -23,41 +35,42 @@ if TYPE_CHECKING:  # it imports the CEL engine
     from dragoman_toolkit.linting.selectors.reads import Read
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_DEFAULTS = {"string": '""', "int": "0", "bool": "false"}
+_GUARD_IT = "guard it with has()"
 _COMPARISONS = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
 
 
-def check_read(
-    read: Read,
-    known: Implications,
-    possible: list[Sort],
-    scope: SelectorScope,
-    devices: KnownDevices,
-) -> Iterator[Remark]:
-    """Check one read of a selector.
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """One selector with what is known about the devices that it can match."""
 
-    Args:
-        read: The read.
-        known: What the selector and those before it say about a device.
-        possible: Sorts of devices that satisfy them.
-        scope: The request or class.
-        devices: Known devices.
-    """
+    text: ExpressionText  # Its text
+    known: Implications  # What it and those before it say about a device
+    possible: list[Sort]  # Sorts of devices that satisfy them
+    scope: SelectorScope  # The request or class
+    devices: KnownDevices  # Known devices
+
+
+def check_read(read: Read, within: Selection) -> Iterator[Remark]:
+    """Check one read of a selector."""
+    devices = within.devices
     if fault := _impossible(read):
-        yield Remark(UNKNOWN, fault)
+        yield _split_domain(read, within) or Remark(UNKNOWN, fault)
         return
     names = devices.names(read.domain, read.part)
     other = CAPACITY if read.part == ATTRIBUTES else ATTRIBUTES
-    if not devices.domains.get(read.domain):
-        yield from _unknown_domain(read, devices, known)
+    standard = _standard(read, names, within)
+    if standard is not None:
+        yield standard
+    elif not devices.domains.get(read.domain):
+        yield from _unknown_domain(read, within)
     elif read.name not in names:
         if read.name in devices.names(read.domain, other):
             yield _swapped(read, other)
         elif not common(read.domain):
-            yield _unknown_name(read, names, devices.domains[read.domain])
+            yield _unknown_name(read, names, within)
     else:
-        yield from _wrong_type(read, devices)
-        yield from _unguarded(read, known, possible, scope, devices)
+        yield from _wrong_type(read, within)
+        yield from _elsewhere(read, within) or _unguarded(read, within)
 
 
 def _impossible(read: Read) -> str:
@@ -69,34 +82,104 @@ def _impossible(read: Read) -> str:
     return ""
 
 
-def _unknown_domain(read: Read, devices: KnownDevices, known: Implications) -> Iterator[Remark]:
-    guess = closest(read.domain, set(devices.domains), edits=2) or _longer(read, devices, known)
+def _split_domain(read: Read, within: Selection) -> Remark | None:
+    """Find a domain that is written as an extended resource, such as `nvidia.com/gpu`."""
+    guess = driver_of_resource(read.domain, within.devices.drivers)
+    if guess is None:
+        return None
+    message = f'no driver can publish the domain "{read.domain}": domains are DNS subdomains'
+    changes = within.text.respelled(read.pos, ((read.domain, guess),))
+    return Remark(UNKNOWN, message, f'did you mean "{guess}"?', changes=changes)
+
+
+def driver_of_resource(name: str, drivers: Collection[str]) -> str | None:
+    """Return the driver that an extended resource such as `nvidia.com/gpu` resembles."""
+    domain, slash, rest = name.partition("/")
+    if not slash or "/" in rest:
+        return None
+    return closest(f"{rest}.{domain}".lower(), drivers, edits=1)
+
+
+def _standard(read: Read, names: set[str], within: Selection) -> Remark | None:
+    """Find attributes of Kubernetes itself that are misspelt, or read in another domain."""
+    if read.part != ATTRIBUTES or read.name in names:
+        return None
+    meant = standard_name(read.domain, read.name, within.devices)
+    if meant is None:
+        return None
+    message = f'no driver publishes the attribute "{read.domain}/{read.name}"'
+    names_ = ((f"{read.domain}", COMMON), (f".{read.name}", f".{meant}"))
+    changes = within.text.respelled(
+        read.pos, tuple(one for one in names_ if one[0].strip(".") != one[1].strip("."))
+    )
+    return Remark(UNKNOWN, message, f'did you mean "{COMMON}/{meant}"?', changes=changes)
+
+
+def standard_name(domain: str, name: str, devices: KnownDevices) -> str | None:
+    """Return the attribute of Kubernetes itself that a name can only mean; None for others."""
+    if common(domain):
+        return None if name in STANDARD else closest(name, STANDARD, edits=2)
+    ours = domain in devices.domains or domain.endswith((".k8s.io", ".kubernetes.io"))
+    ours = ours or domain in ("k8s.io", "kubernetes.io")
+    if not ours or name in devices.names(domain, ATTRIBUTES):
+        return None
+    return closest(name, STANDARD, edits=0)
+
+
+def _unknown_domain(read: Read, within: Selection) -> Iterator[Remark]:
+    devices = within.devices
+    guess = closest(read.domain, set(devices.domains), edits=2) or _longer(read, within)
     if guess is None and not devices.given:
         return  # a driver without a schema may publish it
     message = f'no known driver publishes the domain "{read.domain}"'
     suggestion = f'did you mean "{guess}"?' if guess else ""
-    yield Remark(UNKNOWN, message, suggestion)
+    changes = within.text.respelled(read.pos, ((read.domain, guess),)) if guess else ()
+    yield Remark(UNKNOWN, message, suggestion, changes=changes)
 
 
-def _longer(read: Read, devices: KnownDevices, known: Implications) -> str | None:
+def _longer(read: Read, within: Selection) -> str | None:
     """Return a domain of which only the end was written, such as `nvidia.com`."""
-    names = devices.names
+    devices = within.devices
     found = [
         one
-        for one in sorted(known.driver & set(devices.domains) or devices.domains)
-        if one.endswith(f".{read.domain}") and read.name in names(one, read.part)
+        for one in sorted(within.known.driver & set(devices.domains) or devices.domains)
+        if one.endswith(f".{read.domain}") and read.name in devices.names(one, read.part)
     ]
     return found[0] if found else None
 
 
-def _unknown_name(read: Read, names: set[str], sorts: tuple[Sort, ...]) -> Remark:
+def _unknown_name(read: Read, names: set[str], within: Selection) -> Remark:
+    sorts = within.devices.domains[read.domain]
     noun = "attribute" if read.part == ATTRIBUTES else "capacity"
     drivers = ", ".join(sorted({f"{one.driver} ({one.release})" for one in sorts}))
     message = f'{drivers} publishes no {noun} "{read.domain}/{read.name}"'
     guess = closest(read.name, names)
     known = ", ".join(sorted(names))
     suggestion = f'did you mean "{guess}"?' if guess else f"known: {known}" if known else ""
-    return Remark(UNKNOWN, message, suggestion)
+    changes = within.text.respelled(read.pos, ((read.name, guess),)) if guess else ()
+    return Remark(UNKNOWN, message, suggestion, changes=changes)
+
+
+def _elsewhere(read: Read, within: Selection) -> tuple[Remark, ...]:
+    """Find reads of what only other devices have, or what newer releases publish no more."""
+    key = (read.domain, read.name)
+    publishing = [one for one in within.devices.domains[read.domain] if one.knows(read.part, key)]
+    possible = [one for one in within.possible if read.domain in _domains(one)]
+    if read.guarded or within.devices.given or not publishing:
+        return ()
+    if all(key in one.until for one in publishing):
+        last = max(one.until[key] for one in publishing)
+        message = f"{publishing[0].driver} publishes {read.domain}/{read.name} up to {last}"
+        instead = "newer releases lack it, and the selector fails on every device"
+        return (Remark(UNKNOWN, message, instead),)
+    if not possible or not within.scope.closed or not within.known.driver:
+        return ()
+    if any(one.knows(read.part, key) for one in possible):
+        return ()
+    lacking, having = (_titles(one) for one in (possible, publishing))
+    return (
+        Remark(NEVER, f"{read.text} fails on every device: {lacking} lacks it; {having} has it"),
+    )
 
 
 def _swapped(read: Read, other: str) -> Remark:
@@ -111,8 +194,8 @@ def _swapped(read: Read, other: str) -> Remark:
     return Remark(MIXED, message, f"write {right}")
 
 
-def _wrong_type(read: Read, devices: KnownDevices) -> Iterator[Remark]:
-    value = read.other
+def _wrong_type(read: Read, within: Selection) -> Iterator[Remark]:
+    value, devices = read.other, within.devices
     if read.operator not in _COMPARISONS or value is None or not _is_plain(value):
         return
     where = f"{read.domain}/{read.name}"
@@ -148,13 +231,8 @@ def _kind_of(value: Any) -> str:
     return {int: "int", str: "string", float: "double"}.get(type(value), "")
 
 
-def _unguarded(
-    read: Read,
-    known: Implications,
-    possible: list[Sort],
-    scope: SelectorScope,
-    devices: KnownDevices,
-) -> Iterator[Remark]:
+def _unguarded(read: Read, within: Selection) -> Iterator[Remark]:
+    devices, scope, possible = within.devices, within.scope, within.possible
     if read.guarded or devices.given:
         return  # given devices are evaluated, which says more
     key = (read.domain, read.name)
@@ -164,31 +242,35 @@ def _unguarded(
         lacking = [] if any(one.always(read.part, key) for one in having) else having
     else:
         lacking = [one for one in possible if not one.always(read.part, key)]
-    if not known.driver:
+    if not within.known.driver:
         lacking = [one for one in lacking if read.domain in _domains(one)]
         if not scope.class_name and not lacking:
             message = f"{read.text} fails on devices of other drivers"
-            suggestion = f'begin with device.driver == "{read.domain}" && …'
-            yield Remark(UNGUARDED, message, suggestion)
+            front = f'device.driver == "{read.domain}" && '
+            changes = (Change(0, 0, front),) if within.text.is_conjunction else ()
+            yield Remark(UNGUARDED, message, f"begin with {front}…", changes=changes)
     if lacking:
-        sorts = ", ".join(sorted({_title(one) for one in lacking}))
-        message = f"{read.text} fails on devices without it: {sorts}"
-        yield Remark(UNGUARDED, message, f"write {guarded_form(read, devices)}")
+        message = f"{read.text} fails on devices without it: {_titles(lacking)}"
+        changes = guard(read, devices.types(read.domain, read.name), within.text)
+        yield Remark(UNGUARDED, message, _GUARD_IT, changes=changes)
+
+
+def advice(text: ExpressionText, changes: tuple[Change, ...]) -> str:
+    """Return what to write, with as much of the selector as the changes concern."""
+    start, end = text.condition(changes[0].start)
+    inside = [one for one in changes if start <= one.start and one.end <= end]
+    moved = [Change(one.start - start, one.end - start, one.text) for one in inside]
+    return f"write {changed(text.expression[start:end], moved)}"
 
 
 def _domains(sort: Sort) -> set[str]:
     return {domain for domain, _ in (*sort.attributes, *sort.capacity)}
 
 
+def _titles(sorts: Iterable[Sort]) -> str:
+    return ", ".join(sorted({_title(one) for one in sorts}))
+
+
 def _title(sort: Sort) -> str:
     when = ", ".join(f"{name} {value}" for name, value in sort.when.items())
     return f"{sort.driver} ({when})" if when else f"some of {sort.driver}"
-
-
-def guarded_form(read: Read, devices: KnownDevices) -> str:
-    """Return the read in a form that cannot fail."""
-    kinds = devices.types(read.domain, read.name)
-    default = _DEFAULTS.get(next(iter(kinds)), "") if len(kinds) == 1 else ""
-    if read.part == ATTRIBUTES and default:
-        return f'device.attributes["{read.domain}"].?{read.name}.orValue({default})'
-    return f"has({read.text}) && {read.text}…"

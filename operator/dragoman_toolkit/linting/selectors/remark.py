@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from dragoman_toolkit.linting.selectors.expressiontext import Change
+
 INVALID = "dra/cel-invalid"
 UNGUARDED = "dra/cel-unguarded"
 UNKNOWN = "dra/attribute-unknown"
@@ -19,3 +21,6 @@ class Remark:
     suggestion: str = ""  # What to write instead
     index: int = 0  # Number of the selector
     offset: tuple[int, int] = (0, 0)  # Line and column in the expression, from 0
+    # What to write instead, where exactly one thing can be meant
+    changes: tuple[Change, ...] = ()
+    severity: str = ""  # Where it differs from the rule's own

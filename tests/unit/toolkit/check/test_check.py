@@ -153,6 +153,7 @@ def test_json_output_has_stable_keys(folder: Path) -> None:
         "warnings": 0,
         "ignored": 0,
         "leftAlone": 0,
+        "leftAloneBy": {},
         "skipped": {},
     }
 

@@ -1,0 +1,228 @@
+"""Kustomizations and charts around the checked files: what is part of them, and what they render.
+
+A file that a kustomization names as a patch is part of an object, and says nothing by itself.
+Sources: kubectl.docs.kubernetes.io/references/kustomize/kustomization, helm.sh/docs/topics/charts.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dragoman_base.words import counted
+from dragoman_toolkit.linting.engine import CheckedText, read
+from dragoman_toolkit.linting.findings.finding import UnreadableFile
+from dragoman_toolkit.linting.manifests import documents
+from dragoman_toolkit.linting.manifests.documents import UnreadableError
+from dragoman_toolkit.linting.manifests.manifestobjects import mapping, sequence, text
+from dragoman_toolkit.manifests import MAX_FILE, STANDARD_INPUT, read_text
+
+KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+CHART = "Chart.yaml"
+PATCH = "kustomize patch"
+PART = "file of a kustomization"
+_MAX_LEVELS = 32
+"""Folders above a file that may hold a kustomization which names it."""
+_SECONDS = 120
+"""Of one rendering, which may fetch remote bases."""
+
+
+@dataclass
+class Surroundings:
+    """The kustomizations and charts of checked files; each folder is looked at once."""
+
+    parts: dict[Path, str] = field(default_factory=dict)  # Files that are no manifests, and why
+    kustomizations: dict[Path, dict[str, Any]] = field(default_factory=dict)  # By folder
+    charts: list[Path] = field(default_factory=list)  # Folders
+    _seen: set[Path] = field(default_factory=set)
+
+    def add(self, name: str) -> None:
+        """Look for the kustomizations of a file: in its folder and in those above it."""
+        folder = Path(os.path.abspath(name)).parent  # noqa: PTH100 — links stay
+        for _ in range(_MAX_LEVELS):
+            if folder in self._seen:
+                return
+            self._seen.add(folder)
+            for one in KUSTOMIZATIONS:
+                if (folder / one).is_file():
+                    self._kustomization(folder, folder / one)
+                    break
+            if (folder / ".git").exists() or folder == folder.parent:
+                return
+            folder = folder.parent
+
+    def part(self, name: str) -> str:
+        """Tell why a file is no manifest; empty where it is one."""
+        return self.parts.get(Path(os.path.abspath(name)), "")  # noqa: PTH100 — links stay
+
+    def _kustomization(self, folder: Path, file: Path) -> None:
+        content = read_text(str(file))
+        if isinstance(content, UnreadableFile):
+            return
+        try:
+            found = [mapping(one.tree) for one in documents.read(content[1])]
+        except UnreadableError:
+            return  # where it was named it is reported as unreadable
+        if not found or text(found[0].get("apiVersion")).partition("/")[0] not in (
+            "kustomize.config.k8s.io",
+            "",
+        ):
+            return
+        self.kustomizations[folder] = found[0]
+        for path, reason in _parts(found[0]):
+            # A patch may also be written into the kustomization itself.
+            if path and "\n" not in path and len(path) < 1024:
+                self.parts[Path(os.path.normpath(folder / path))] = reason
+
+
+def _parts(tree: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the files that a kustomization names for another use than as manifests."""
+    for name in ("patches", "patchesJson6902"):
+        for one in sequence(tree.get(name)):
+            yield text(mapping(one).get("path")), PATCH
+    for one in sequence(tree.get("patchesStrategicMerge")):
+        yield text(one), PATCH
+    for one in sequence(tree.get("replacements")):
+        yield text(mapping(one).get("path")), PART
+    for name in ("configurations", "generators", "transformers", "validators"):
+        for one in sequence(tree.get(name)):
+            yield text(one), PART
+    for name in ("configMapGenerator", "secretGenerator"):
+        for one in map(mapping, sequence(tree.get(name))):
+            for file in (*sequence(one.get("files")), *sequence(one.get("envs"))):
+                yield text(file).rpartition("=")[2], PART
+    for one in map(mapping, sequence(tree.get("helmCharts"))):
+        yield text(one.get("valuesFile")), PART
+        for file in sequence(one.get("additionalValuesFiles")):
+            yield text(file), PART
+
+
+def surroundings(names: Iterable[str]) -> Surroundings:
+    """Find the kustomizations and charts of files."""
+    found = Surroundings()
+    for name in names:
+        if name == STANDARD_INPUT:
+            continue
+        found.add(name)
+        path = Path(name)
+        if path.name == CHART:
+            found.charts.append(path.parent)
+    return found
+
+
+def kustomization_folders(found: Surroundings, names: Iterable[str]) -> list[Path]:
+    """Return the folders of checked kustomizations that no other one uses, as they were named."""
+    named = {Path(name).parent for name in names if Path(name).name in KUSTOMIZATIONS}
+    used = {
+        Path(os.path.normpath(folder / text(one)))
+        for folder, tree in found.kustomizations.items()
+        for key in ("resources", "bases", "components")
+        for one in sequence(tree.get(key))
+    }
+    whole = {
+        folder for folder, tree in found.kustomizations.items() if tree.get("kind") != "Component"
+    }
+    return sorted(
+        one
+        for one in named
+        if (place := Path(os.path.abspath(one))) in whole and place not in used  # noqa: PTH100
+    )
+
+
+def chart_folders(found: Surroundings) -> list[Path]:
+    """Return the folders of charts that are no dependency of another one, and no library."""
+    charts = set(found.charts)
+    return sorted(
+        one
+        for one in charts
+        if not any(above in charts for above in one.parents) and not _is_library(one)
+    )
+
+
+def _is_library(chart: Path) -> bool:
+    content = read_text(str(chart / CHART))
+    try:
+        trees = [] if isinstance(content, UnreadableFile) else list(documents.read(content[1]))
+    except UnreadableError:
+        return False
+    return any(mapping(one.tree).get("type") == "library" for one in trees)
+
+
+@dataclass(frozen=True, slots=True)
+class Renderer:
+    """A tool that makes manifests."""
+
+    noun: str  # What it renders
+    option: str  # Of the check
+    commands: tuple[tuple[str, ...], ...]  # The first whose program is installed is run
+
+    def command(self, folder: Path) -> list[str] | None:
+        """Return the command for a folder; None where no program is installed."""
+        for one in self.commands:
+            if shutil.which(one[0]):
+                return [*one, str(folder)]
+        return None
+
+    def line(self, folder: Path) -> str:
+        """Return the line to type."""
+        words = self.command(folder) or [*self.commands[0], str(folder)]
+        return f"{' '.join(words)} | dragoman check -"
+
+
+KUSTOMIZE = Renderer(
+    "kustomization", "--kustomize", (("kustomize", "build"), ("kubectl", "kustomize"))
+)
+HELM = Renderer("chart", "--helm", (("helm", "template", "release"),))
+
+
+def render(renderer: Renderer, folders: Iterable[Path]) -> Iterator[CheckedText | UnreadableFile]:
+    """Render folders; yield the manifests of each, or why there are none."""
+    for folder in folders:
+        command = renderer.command(folder)
+        if command is not None:
+            yield _rendered(command, folder)
+
+
+def _rendered(command: list[str], folder: Path) -> CheckedText | UnreadableFile:
+    name = f"{folder} ({' '.join(command[:2])})"
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        try:
+            done = subprocess.run(  # noqa: S603 — the program that the user asked for
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return UnreadableFile(name, 0, 0, str(error))
+        if done.returncode:
+            errors.seek(0)
+            said = errors.read(4096).decode("utf-8", "replace").strip()
+            return UnreadableFile(name, 0, 0, " ".join(said.split()) or "failed")
+        output.seek(0)
+        content = output.read(MAX_FILE + 1)
+    if len(content) > MAX_FILE:
+        return UnreadableFile(name, 0, 0, f"renders more than {MAX_FILE >> 20} MiB")
+    source = read(name, content.decode("utf-8", "replace"))
+    source.rendered = True
+    return source
+
+
+def note(renderer: Renderer, folders: list[Path], *, asked: bool) -> str:
+    """Say how to check what is rendered of folders; empty where it is checked already."""
+    if not folders or (asked and renderer.command(folders[0])):
+        return ""
+    found = f"{counted(len(folders), renderer.noun)} found"
+    if asked:
+        missing = " nor ".join(one[0] for one in renderer.commands)
+        return (
+            f"{found}; {'neither ' if len(renderer.commands) > 1 else 'no '}{missing} is installed:"
+            f" {renderer.line(folders[0])}"
+        )
+    return f"{found}; {renderer.option} checks what is rendered, as {renderer.line(folders[0])}"
