@@ -296,7 +296,7 @@ catalog-drift: setup ## Compare the catalog with the Go types of the drivers' pi
 
 .PHONY: pages
 pages: setup ## Generate pages of docs/ and files of charts/ from code, comments and benchmarks
-	@for name in architecture catalog chart checks manual measurements permissions reference; do \
+	@for name in architecture catalog chart checks manual measurements permissions reference rules; do \
 		$(PY) -m docs.generate_$$name; done
 	@$(PY) -m tests.conformance.peer.comparison
 	@$(PY) -m tests.bench.webhook.report

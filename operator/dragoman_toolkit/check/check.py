@@ -16,6 +16,7 @@ from dragoman_base.versions import NEXT, target
 from dragoman_base.words import counted
 from dragoman_toolkit.check import output as formats
 from dragoman_toolkit.check.configs import ConfigChecker
+from dragoman_toolkit.check.explaining import explained
 from dragoman_toolkit.check.kustomizations import (
     HELM,
     KUSTOMIZE,
@@ -28,8 +29,10 @@ from dragoman_toolkit.check.kustomizations import (
 from dragoman_toolkit.check.settings import (
     CATALOG,
     CheckSettings,
+    feature_gates,
     find_settings,
     load_settings,
+    served_versions,
     severities,
 )
 from dragoman_toolkit.check.writing import write
@@ -55,6 +58,9 @@ Examples:
   dragoman check claim.yaml --schemas catalog --schemas my-schemas/
   dragoman check manifests/ --rules dra/api-old=off --strict -o github
   dragoman check manifests/ --diff        # what --fix would change
+  dragoman check manifests/ --fix --unsafe-fixes
+  dragoman check apps/ --kustomize --helm   # what kustomizations and charts render too
+  dragoman check --explain dra/cel-unguarded
   dragoman check claim.yaml --slices cluster
   dragoman check manifests/ --target 1.38   # what that version does not serve any more
 
@@ -85,6 +91,22 @@ class Arguments:
     context: str | None
     kustomize: bool
     helm: bool
+    served: frozenset[str]
+    gates: dict[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Fixes:
+    """What is to be done about findings that can be corrected."""
+
+    write: bool  # Whether files change
+    show: bool  # Whether the changes are printed
+    unsafe: bool  # Whether those belong to it that write what can only be meant
+
+    def of(self, checked: engine.Checked, name: str) -> list[engine.Fixable]:
+        """Return the findings of a file that are corrected."""
+        found = checked.fixable.get(name, [])
+        return [one for one in found if self.unsafe or one.problem.safe]
 
 
 @click.command(epilog=_EXAMPLES)
@@ -130,6 +152,18 @@ class Arguments:
     help="Version that the cluster is upgraded to: what it does not serve any more is an error, "
     f"what later ones will not a warning; up to {versions.name(NEXT)}.",
 )
+@click.option(
+    "--feature-gates",
+    multiple=True,
+    metavar="GATE=true|false",
+    help="Feature gates that the servers have set, as their own flag.",
+)
+@click.option(
+    "--runtime-config",
+    multiple=True,
+    metavar="GROUP/VERSION",
+    help="Versions that are off by default and that the servers serve, as their own flag.",
+)
 @click.option("--complete", is_flag=True, help="Report names that no object of the input has.")
 @click.option("--cluster", is_flag=True, help="Look names up in the cluster too; read-only.")
 @click.option(
@@ -148,12 +182,18 @@ class Arguments:
     is_flag=True,
     help="Fix files in place; all else in them stays.",
 )
+@click.option(
+    "--unsafe-fixes",
+    is_flag=True,
+    help="Let --fix and --diff also write what can only be meant: nearest names, guards, units.",
+)
 @click.option("--diff", is_flag=True, help="Print what --fix would change.")
 @click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Settings file.  [default: .dragoman.yaml, here or above]",
 )
+@click.option("--explain", metavar="RULE", help="Print the page of a rule, with examples.")
 @click.option("--list-rules", is_flag=True, help="Print the rules, with the page of each.")
 @click.option(
     "-o",
@@ -176,8 +216,12 @@ def check(**options: Any) -> None:
     # The command ends soon; collecting cycles would double the time that reading takes.
     gc.disable()
     try:
+        if options["explain"]:
+            click.echo(explained(options["explain"]))
+            return
         arguments = _arguments(options)
-        status = _run(arguments, options["output"], fix=options["fix"], diff=options["diff"])
+        fixes = Fixes(options["fix"], options["diff"], options["unsafe_fixes"])
+        status = _run(arguments, options["output"], fixes)
     except UnusableInput as error:
         click.echo(plain(f"Error: {error}"), err=True)
         status = UNUSABLE
@@ -210,35 +254,41 @@ def _arguments(options: dict[str, Any]) -> Arguments:
         options["context"],
         options["kustomize"],
         options["helm"],
+        served_versions((*settings.runtimeConfig, *options["runtime_config"])),
+        feature_gates((*settings.featureGates, *options["feature_gates"])),
     )
 
 
-def _run(arguments: Arguments, output: str, *, fix: bool, diff: bool) -> int:
+def _run(arguments: Arguments, output: str, fixes: Fixes) -> int:
     sources, failures, notes = _sources(arguments)
     check_one = _Check(arguments)
     checked = check_one(sources)
     done: tuple[Finding, ...] = ()
-    if diff:
-        return _show_difference(sources, checked, failures)
-    if fix:
-        sources, done, left = _fix(sources, checked, arguments.names)
+    if fixes.show:
+        return _show_difference(sources, checked, failures, fixes)
+    if fixes.write:
+        sources, done, left = _fix(sources, checked, arguments.names, fixes)
         failures += left
         checked = check_one(sources)
-    report = replace(engine.as_failures(checked.report, failures), fixed=done, notes=notes)
+    report = engine.as_failures(checked.report, failures)
+    report = replace(report, fixed=done, notes=(*report.notes, *notes))
     if text := formats.FORMATS[output](report):
         click.echo(text)
     if output != "json":
         _say_fixed(done)
         say(report.summary())
-        for note in notes:
-            say(note)
+        for said in report.notes:
+            say(f"note: {said}")
     return _status(report, sources, strict=arguments.strict)
 
 
 def _show_difference(
-    sources: list[engine.CheckedText], checked: engine.Checked, failures: list[UnreadableFile]
+    sources: list[engine.CheckedText],
+    checked: engine.Checked,
+    failures: list[UnreadableFile],
+    fixes: Fixes,
 ) -> int:
-    changes = list(_changes(sources, checked))
+    changes = list(_changes(sources, checked, fixes))
     for source, _, outcome in changes:
         text = difference(source.name, source.text, outcome.text)
         click.echo(plain(text, keep="\n\t"), nl=False)
@@ -250,12 +300,12 @@ def _show_difference(
 
 
 def _changes(
-    sources: list[engine.CheckedText], checked: engine.Checked
+    sources: list[engine.CheckedText], checked: engine.Checked, fixes: Fixes
 ) -> Iterator[tuple[engine.CheckedText, list[engine.Fixable], Fixed]]:
     for source in sources:
         if source.rendered:
             continue  # what it was made of is to be changed
-        if found := checked.fixable.get(source.name):
+        if found := fixes.of(checked, source.name):
             yield source, found, fixed(source.text, ((one.object, one.problem) for one in found))
 
 
@@ -265,13 +315,16 @@ def _refused(source: engine.CheckedText, outcome: Fixed) -> Iterator[UnreadableF
 
 
 def _fix(
-    sources: list[engine.CheckedText], checked: engine.Checked, names: tuple[str, ...]
+    sources: list[engine.CheckedText],
+    checked: engine.Checked,
+    names: tuple[str, ...],
+    fixes: Fixes,
 ) -> tuple[list[engine.CheckedText], tuple[Finding, ...], list[UnreadableFile]]:
     """Change files; return what they say now, what was corrected, and what was not."""
     now = {source.name: source for source in sources}
     done: list[Finding] = []
     failures: list[UnreadableFile] = []
-    for source, found, outcome in _changes(sources, checked):
+    for source, found, outcome in _changes(sources, checked, fixes):
         failures += _refused(source, outcome)
         left = {document.start for document, _ in outcome.refused}
         corrected = [one.finding for one in found if one.object.document.start not in left]
@@ -354,7 +407,12 @@ class _Check:
         self._known = tuple(_cluster_objects(arguments))
         self._devices = KnownDevices(tuple(given(_slices(arguments, self._known))))
         self._options = engine.CheckOptions(
-            arguments.rules, arguments.complete, any_version=not arguments.kubernetes, target=goal
+            arguments.rules,
+            arguments.complete,
+            any_version=not arguments.kubernetes,
+            target=goal,
+            served=arguments.served,
+            gates=arguments.gates,
         )
 
     def __call__(self, sources: list[engine.CheckedText]) -> engine.Checked:

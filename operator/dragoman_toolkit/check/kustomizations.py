@@ -81,24 +81,26 @@ class Surroundings:
 
 def _parts(tree: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the files that a kustomization names for another use than as manifests."""
+
+    def named(name: str, *keys: str) -> Iterator[str]:
+        """Yield the files in a list: its entries, or what they have under some keys."""
+        for one in sequence(tree.get(name)):
+            if not keys:
+                yield text(one)
+            for value in (mapping(one).get(key) for key in keys):
+                yield from map(text, value if isinstance(value, list) else [value])
+
     for name in ("patches", "patchesJson6902"):
-        for one in sequence(tree.get(name)):
-            yield text(mapping(one).get("path")), PATCH
-    for one in sequence(tree.get("patchesStrategicMerge")):
-        yield text(one), PATCH
-    for one in sequence(tree.get("replacements")):
-        yield text(mapping(one).get("path")), PART
+        yield from ((one, PATCH) for one in named(name, "path"))
+    yield from ((one, PATCH) for one in named("patchesStrategicMerge"))
+    yield from ((one, PART) for one in named("replacements", "path"))
     for name in ("configurations", "generators", "transformers", "validators"):
-        for one in sequence(tree.get(name)):
-            yield text(one), PART
+        yield from ((one, PART) for one in named(name))
     for name in ("configMapGenerator", "secretGenerator"):
-        for one in map(mapping, sequence(tree.get(name))):
-            for file in (*sequence(one.get("files")), *sequence(one.get("envs"))):
-                yield text(file).rpartition("=")[2], PART
-    for one in map(mapping, sequence(tree.get("helmCharts"))):
-        yield text(one.get("valuesFile")), PART
-        for file in sequence(one.get("additionalValuesFiles")):
-            yield text(file), PART
+        files = named(name, "files", "envs")
+        yield from ((one.rpartition("=")[2], PART) for one in files)
+    values = named("helmCharts", "valuesFile", "additionalValuesFiles")
+    yield from ((one, PART) for one in values)
 
 
 def surroundings(names: Iterable[str]) -> Surroundings:

@@ -1,5 +1,7 @@
 """`.dragoman.yaml`: what a project chooses for its checks."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,8 @@ NAME = ".dragoman.yaml"
 CATALOG = "catalog"
 """The source of the schemas that are shipped."""
 KIND = "DriverConfigSchema"
-_LISTS = ("exclude", "schemas", "variables", "slices")
+_VERSION = re.compile(r"[a-z0-9.-]+/v[0-9]+((alpha|beta)[0-9]+)?", re.ASCII)
+_LISTS = ("exclude", "schemas", "variables", "slices", "runtimeConfig", "featureGates")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class CheckSettings:
     schemas: tuple[str, ...] = ()  # Further sources of schemas
     variables: tuple[str, ...] = ()  # Variables of schemas
     slices: tuple[str, ...] = ()  # Files of ResourceSlices
+    runtimeConfig: tuple[str, ...] = ()  # noqa: N815 — Versions that are served on demand
+    featureGates: tuple[str, ...] = ()  # noqa: N815 — Feature gates that differ
     strict: bool = False  # Whether warnings and skipped objects fail the check
     complete: bool = False  # Whether the input holds everything that its objects name
 
@@ -113,4 +118,40 @@ def severities(settings: Any, where: str) -> dict[str, str]:
         if severity not in SEVERITIES:
             raise UnusableInput(f"{where}: {rule} must be one of {', '.join(SEVERITIES)}")
         found[rule] = severity
+    return found
+
+
+def served_versions(settings: Iterable[str]) -> frozenset[str]:
+    """Read versions in the form of the API server's --runtime-config, commas between them.
+
+    Raises:
+        UnusableInput: Something that is no group and version.
+    """
+    found = set()
+    for one in (part for setting in settings for part in setting.split(",")):
+        version, _, switch = one.strip().partition("=")
+        if not _VERSION.fullmatch(version) or switch not in ("", "true", "false"):
+            raise UnusableInput(
+                f"--runtime-config {one}: must be GROUP/VERSION, such as resource.k8s.io/v1beta2"
+            )
+        if switch != "false":
+            found.add(version)
+    return frozenset(found)
+
+
+def feature_gates(settings: Iterable[str]) -> dict[str, bool]:
+    """Read feature gates in the form of the API server's --feature-gates, commas between them.
+
+    Raises:
+        UnusableInput: Something that is no gate with true or false.
+    """
+    found = {}
+    for one in (part for setting in settings for part in setting.split(",")):
+        gate, _, switch = one.strip().partition("=")
+        if not gate or switch not in ("true", "false"):
+            raise UnusableInput(
+                f"--feature-gates {one}: must be GATE=true or GATE=false, such as"
+                " DRADeviceTaints=true"
+            )
+        found[gate] = switch == "true"
     return found

@@ -29,7 +29,8 @@ from dragoman_toolkit.linting.manifests.documents import (
 )
 from dragoman_toolkit.linting.manifests.manifestobjects import Object, is_manifest, objects
 from dragoman_toolkit.linting.manifests.placeholders import depends
-from dragoman_toolkit.linting.rules import ignores, served, versions
+from dragoman_toolkit.linting.rules import extended, ignores, served, versions
+from dragoman_toolkit.linting.rules.gates import check_gates
 from dragoman_toolkit.linting.rules.kinds import check_kind
 from dragoman_toolkit.linting.rules.objectrules import RULES_OF_OBJECTS, RULES_OF_POD_TEMPLATES
 from dragoman_toolkit.linting.rules.table import RULES
@@ -66,6 +67,9 @@ class CheckOptions:
     any_version: bool = False  # Whether the manifests may go to a server of another version
     # The version that the cluster is upgraded to; None where none was named
     target: Version | None = None
+    # Versions such as `resource.k8s.io/v1beta1` that are off by default and that the server has
+    served: frozenset[str] = frozenset()
+    gates: Mapping[str, bool] = field(default_factory=dict)  # Feature gates that differ
 
 
 @dataclass
@@ -150,6 +154,8 @@ def check(  # noqa: PLR0913 — two have defaults
         driver_configs,
         options.any_version,
         options.target,
+        options.served,
+        options.gates,
     )
     run = _Run(context, options)
     for obj in found:
@@ -166,6 +172,7 @@ def check(  # noqa: PLR0913 — two have defaults
         ignored=run.ignored,
         left_alone={reason: count for reason, count in left.items() if count},
         files=tuple(source.name for source in sources if source.failure is None),
+        notes=tuple(extended.notes(context)),
     )
     return Checked(report, run.fixable)
 
@@ -287,6 +294,7 @@ def problems_of(obj: Object, context: Context) -> Iterator[Problem]:
         return
     misfits = tuple(context.api.misfits(schema, obj.tree))
     yield from versions.leaving(obj, context) or versions.old(obj, context)
+    yield from check_gates(obj, context)
     yield from versions.unknown(obj, context, misfits)
     if context.any_version:
         yield from served.since(obj, context)

@@ -62,6 +62,7 @@ class Finding:
             "object": self.object,
             "message": self.message,
             "suggestion": self.suggestion,
+            "fixable": self.fixable,
         }
 
 
@@ -133,7 +134,16 @@ class CheckReport:
             found.append(f"{self.ignored} ignored")
         if unread := len({one.file for one in self.failures}):
             found.append(f"{counted(unread, 'file')} failed")
-        return "; ".join([*parts, ", ".join(found)])
+        parts.append(", ".join(found))
+        safe, unsafe = (
+            sum(one.fixable == option for one in self.findings) for option in (SAFE, UNSAFE)
+        )
+        fixable = [f"{safe} with {SAFE}"] if safe else []
+        if unsafe:
+            fixable.append(f"{unsafe}{' more' if safe else ''} with {UNSAFE}")
+        if fixable:
+            parts.append(f"fixable: {', '.join(fixable)}")
+        return "; ".join(parts)
 
     def document(self) -> dict[str, Any]:
         """Return the stable JSON form."""
@@ -141,12 +151,17 @@ class CheckReport:
             "findings": [finding.document() for finding in self.findings],
             "failures": [failure.document() for failure in self.failures],
             "fixed": [finding.document() for finding in self.fixed],
+            "notes": list(self.notes),
             "summary": {
                 "objects": self.objects,
                 "configs": self.configs,
                 "errors": self.errors,
                 "warnings": self.warnings,
                 "ignored": self.ignored,
+                "fixable": {
+                    "safe": sum(one.fixable == SAFE for one in self.findings),
+                    "unsafe": sum(one.fixable == UNSAFE for one in self.findings),
+                },
                 "leftAlone": sum(self.left_alone.values()),
                 "leftAloneBy": dict(sorted(self.left_alone.items())),
                 "skipped": dict(sorted((self.skipped or {}).items())),

@@ -31,6 +31,9 @@ class Context:
     any_version: bool = False  # Whether the manifests may go to a server of another version
     # The version that the cluster is upgraded to; None where none was named
     target: Version | None = None
+    # Versions such as `resource.k8s.io/v1beta1` that are off by default and that the server has
+    served: frozenset[str] = frozenset()
+    gates: Mapping[str, bool] = field(default_factory=dict)  # Feature gates that differ
 
     @property
     def kubernetes(self) -> str:

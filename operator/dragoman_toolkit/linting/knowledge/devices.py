@@ -37,6 +37,12 @@ class Sort:
     until: Mapping[tuple[str, str], str] = field(default_factory=dict)
     local: bool = False  # Whether each device belongs to one node
 
+    @property
+    def title(self) -> str:
+        """The driver with what tells its sorts of devices apart."""
+        when = ", ".join(f"{name} {value}" for name, value in self.when.items())
+        return f"{self.driver} ({when})" if when else f"some of {self.driver}"
+
     def knows(self, part: str, name: tuple[str, str]) -> bool:
         """Tell whether some devices of the sort have an attribute or capacity."""
         return name in (self.attributes if part == ATTRIBUTES else self.capacity)

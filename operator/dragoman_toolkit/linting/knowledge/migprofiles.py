@@ -1,7 +1,7 @@
 """MIG profiles of NVIDIA's GPUs.
 
-Source: docs.nvidia.com/datacenter/tesla/mig-user-guide, supported MIG profiles; the driver publishes
-them as attribute `profile` (kubernetes-sigs/dra-driver-nvidia-gpu, pkg/nvcaps and mig.go).
+Source: docs.nvidia.com/datacenter/tesla/mig-user-guide, supported MIG profiles; the driver
+publishes them as attribute `profile` (kubernetes-sigs/dra-driver-nvidia-gpu, mig.go).
 """
 
 import re
@@ -59,5 +59,7 @@ def nearest_profile(value: str) -> str | None:
     if tidy in PROFILES:
         return value.replace(plain, tidy)
     # Another number of slices or gigabytes is another profile: nothing certain is near.
-    guess = closest(tidy, [one for one in PROFILES if one.replace(".", "") == tidy.replace(".", "")])
+    guess = closest(
+        tidy, [one for one in PROFILES if one.replace(".", "") == tidy.replace(".", "")]
+    )
     return guess or ""

@@ -1,7 +1,7 @@
 """Values that a tool fills in before the manifest reaches a server: what they are is not known.
 
-Sources: Flux `postBuild` and envsubst (`${NAME}`, `${NAME:=default}`, `$NAME`), Helm, Jinja and Argo
-(`{{ … }}`), variables of kustomize (`$(NAME)`), and `<NAME>` of documentation.
+Sources: Flux `postBuild` and envsubst (`${NAME}`, `${NAME:=default}`, `$NAME`), Helm, Jinja and
+Argo (`{{ … }}`), variables of kustomize (`$(NAME)`), and `<NAME>` of documentation.
 """
 
 import re
@@ -30,7 +30,8 @@ def has_placeholder(value: Any) -> bool:
 
 def depends(obj: Object, problem: Problem) -> bool:
     """Tell whether a problem may go away once placeholders are filled in."""
-    if has_placeholder(problem.message):
+    text = obj.document.text
+    if any(one[0] in text for one in _PLACEHOLDER.finditer(problem.message)):
         return True
     value: Any = obj.tree
     for step in problem.steps:

@@ -114,7 +114,9 @@ def _accessor(text: str, error: str) -> Hint | None:
     if further is not None:
         return Hint(further.advice, (Change(0, len(text), changed(plain, further.changes)),))
     calls = "".join(found[0][2].split())
-    return Hint(f"an attribute has its type already, leave {calls} out: {found[0][1]}", tuple(changes))
+    return Hint(
+        f"an attribute has its type already, leave {calls} out: {found[0][1]}", tuple(changes)
+    )
 
 
 def _without_domain(text: str, _: str) -> Hint | None:
@@ -139,7 +141,8 @@ def _without_domain(text: str, _: str) -> Hint | None:
 
 def _unquoted(text: str, _: str) -> Hint | None:
     changes = tuple(
-        Change(*one.span(2), f'"{one[2]}"') for one in _UNQUOTED.finditer(_STRINGS.sub(_blank, text))
+        Change(*one.span(2), f'"{one[2]}"')
+        for one in _UNQUOTED.finditer(_STRINGS.sub(_blank, text))
     )
     return Hint(f"a domain is a string: {changes[0].text}", changes) if changes else None
 
@@ -174,9 +177,7 @@ def _words(text: str, error: str) -> Hint | None:
         return None
     hidden = _STRINGS.sub(_blank, text)
     assigned = [Change(*one.span(), "==") for one in _ASSIGNED.finditer(hidden)]
-    words = [
-        Change(*one.span(), _OPERATORS[one[1].lower()]) for one in _WORD.finditer(hidden)
-    ]
+    words = [Change(*one.span(), _OPERATORS[one[1].lower()]) for one in _WORD.finditer(hidden)]
     advice = ["== in place of ="] if assigned else []
     advice += [
         f"{_OPERATORS[word.lower()]} in place of {word}"

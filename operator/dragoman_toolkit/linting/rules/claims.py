@@ -97,7 +97,7 @@ def _seconds(steps: Steps, effect: str, seconds: int) -> Iterator[Problem]:
 
 
 def check_admin_access(obj: Object, context: Context) -> Iterator[Problem]:
-    """Find admin access in a namespace whose manifest lacks the label.
+    """Find admin access in a namespace whose manifest lacks the label, or is not in the input.
 
     Source: pkg/apis/resource AuthorizedForAdmin; KEP-5018.
     """
@@ -105,7 +105,15 @@ def check_admin_access(obj: Object, context: Context) -> Iterator[Problem]:
     if not uses:
         return
     namespace = context.find("Namespace", "", obj.namespace) if obj.namespace else None
+    advice = f'label the namespace: {ADMIN_LABEL}: "true"'
     if namespace is None:
+        told = context.memory.setdefault(ADMIN, set())
+        if obj.namespace not in told:
+            told.add(obj.namespace)
+            steps = (*uses[0].steps, "adminAccess")
+            where = f"namespace {obj.namespace}, which" if obj.namespace else "a namespace that"
+            message = f'{render(steps)}: needs {where} has the label {ADMIN_LABEL}: "true"'
+            yield Problem(ADMIN, steps, message, advice)
         return
     labels = mapping(namespace.metadata.get("labels"))
     if labels.get(ADMIN_LABEL) == "true":
@@ -115,7 +123,7 @@ def check_admin_access(obj: Object, context: Context) -> Iterator[Problem]:
         message = (
             f'{render(steps)}: namespace {obj.namespace} lacks the label {ADMIN_LABEL}: "true"'
         )
-        yield Problem(ADMIN, steps, message, f'label the namespace: {ADMIN_LABEL}: "true"')
+        yield Problem(ADMIN, steps, message, advice)
 
 
 def check_taint_rule(obj: Object, _: Context) -> Iterator[Problem]:

@@ -7,12 +7,13 @@ from typing import Any
 from dragoman_base.words.spelling import closest
 from dragoman_toolkit.linting.knowledge.context import Context
 from dragoman_toolkit.linting.knowledge.devices import ATTRIBUTES, Sort
+from dragoman_toolkit.linting.knowledge.meant import impossible_driver
 from dragoman_toolkit.linting.rules import celhints, constants
 from dragoman_toolkit.linting.rules.reads import Selection, advice, check_read
 from dragoman_toolkit.linting.selectors.compilation import compiled
 from dragoman_toolkit.linting.selectors.evaluation import outcome
 from dragoman_toolkit.linting.selectors.expressiontext import Change, ExpressionText, changed
-from dragoman_toolkit.linting.selectors.guarding import stands
+from dragoman_toolkit.linting.selectors.guarding import Trial, stands
 from dragoman_toolkit.linting.selectors.implications import conjuncts, equalities, implications
 from dragoman_toolkit.linting.selectors.reads import Read, reads
 from dragoman_toolkit.linting.selectors.remark import INVALID, NEVER, UNGUARDED, Remark
@@ -44,7 +45,7 @@ def _of_tree(
     yield from _not_boolean(tree, context)
     yield from constants.remarks(tree, text, context)
     known, proven = implications([*trees, tree]), implications(trees)
-    possible = _possible(context, known.driver, known.equal)
+    possible = possible_sorts(context, known.driver, known.equal)
     within = Selection(text, known, possible, scope, context.devices)
     for read in reads(tree, proven.present):
         for remark in check_read(read, within):
@@ -69,7 +70,8 @@ def _tried(remark: Remark, read: Read, within: Selection, context: Context) -> R
     if remark.id == UNGUARDED:
         key = (read.domain, read.name)
         sorts = [one for one in within.possible if one.knows(read.part, key)]
-        if not stands(expression, remark.changes, read, sorts, within.known.equal, context):
+        trial = Trial(expression, remark.changes, read, sorts, within.known.equal)
+        if not stands(trial, context):
             return replace(remark, changes=())
         if remark.suggestion.startswith("guard"):
             return replace(remark, suggestion=advice(within.text, remark.changes))
@@ -92,7 +94,17 @@ def _not_boolean(tree: Any, context: Context) -> Iterator[Remark]:
             yield Remark(INVALID, message, 'compare it, such as == "…"')
 
 
-def _possible(
+def sorts_of(scope: SelectorScope, context: Context) -> list[Sort]:
+    """Return the sorts of devices of a request; none where its driver or class is not known."""
+    texts = (*scope.before, *(one for _, one in scope.own))
+    trees: list[Any] = [tree for one in texts if (tree := compiled(one, context).tree) is not None]
+    known = implications(trees)
+    if not scope.closed or not known.driver or len(trees) < len(texts):
+        return []
+    return possible_sorts(context, known.driver, known.equal)
+
+
+def possible_sorts(
     context: Context, drivers: frozenset[str], equal: dict[tuple[str, str, str], Any]
 ) -> list[Sort]:
     """Return the sorts of devices that can satisfy what selectors say."""
@@ -129,7 +141,7 @@ def _contradiction(
     if both.driver and both.driver <= context.devices.drivers:
         sorts = [one for one in context.devices.sorts if one.driver in both.driver]
         closed = all(one.when for one in sorts)
-        if closed and not _possible(context, both.driver, both.equal):
+        if closed and not possible_sorts(context, both.driver, both.equal):
             driver = next(iter(both.driver))
             names = sorted({name for one in sorts for name in one.when})
             values = sorted({value for one in sorts for value in one.when.values()})
@@ -140,7 +152,7 @@ def _contradiction(
 
 
 def _unknown_driver(driver: str, text: ExpressionText, context: Context) -> Iterator[Remark]:
-    if constants.impossible_driver(driver):
+    if impossible_driver(driver):
         return  # found where it is written
     guess = closest(driver, context.devices.drivers, edits=1)
     if guess is None and not context.devices.given:

@@ -7,20 +7,18 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from dragoman_base.words.spelling import closest
 from dragoman_cel.budget import StepBudget
 from dragoman_cel.errors import CostLimitExceeded, EvaluationError, StepBudgetExceeded
 from dragoman_cel.syntax.nodes import Call, ListNode, Literal, Node, Select, children
 from dragoman_toolkit.linting.knowledge.context import Context
 from dragoman_toolkit.linting.knowledge.devices import KnownDevices
+from dragoman_toolkit.linting.knowledge.meant import driver_meant, impossible_driver
 from dragoman_toolkit.linting.knowledge.migprofiles import nearest_profile
-from dragoman_toolkit.linting.rules.reads import driver_of_resource
 from dragoman_toolkit.linting.rules.units import quantity_meant, semver_meant
 from dragoman_toolkit.linting.selectors.compilation import compiled
 from dragoman_toolkit.linting.selectors.expressiontext import Change, ExpressionText
 from dragoman_toolkit.linting.selectors.remark import INVALID, NEVER, Remark
 from dragoman_toolkit.linting.selectors.syntax import is_device, read_key, subject
-from dragoman_toolkit.linting.validation.names import MAX_LABEL, size, subdomain_fault
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _MAX_CONSTANTS = 64
@@ -118,28 +116,17 @@ def _is_driver(node: Node) -> bool:
     return isinstance(node, Select) and node.name == "driver" and is_device(node.operand)
 
 
-def impossible_driver(name: str) -> bool:
-    """Tell whether no driver can have a name."""
-    return size(name) > MAX_LABEL or bool(subdomain_fault(name.lower()))
-
-
 def _driver(name: str, text: ExpressionText, devices: KnownDevices) -> Iterator[Remark]:
     if not impossible_driver(name):
         return
     message = f'no driver can have the name "{name}": names of drivers are DNS subdomains'
-    guess = driver_named(name, devices)
+    guess = driver_meant(name, devices)
     if guess is None:
         yield Remark(NEVER, message)
         return
     place = text.literal(name)
     changes = (Change(*place, f'"{guess}"'),) if place else ()
     yield Remark(NEVER, message, f'did you mean "{guess}"?', changes=changes)
-
-
-def driver_named(name: str, devices: KnownDevices) -> str | None:
-    """Return the driver that somebody means who writes an extended resource, or a near name."""
-    tidied = re.sub(r"[\s_]+", "-", name.strip().lower())
-    return driver_of_resource(tidied, devices.drivers) or closest(tidied, devices.drivers, edits=1)
 
 
 @cache

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from dragoman_base.words.spelling import closest
+from dragoman_toolkit.linting.findings.edits import Set
 from dragoman_toolkit.linting.findings.finding import Problem, Steps, render
 from dragoman_toolkit.linting.knowledge.context import Context
-from dragoman_toolkit.linting.knowledge.devices import ATTRIBUTES, Given, common
+from dragoman_toolkit.linting.knowledge.devices import ATTRIBUTES, COMMON, Given, common
+from dragoman_toolkit.linting.knowledge.meant import standard_name
 from dragoman_toolkit.linting.manifests.manifestobjects import Object, mapping, sequence, text
 from dragoman_toolkit.linting.selectors.remark import NEVER, UNKNOWN
 from dragoman_toolkit.linting.selectors.scopes import scopes
@@ -25,6 +27,7 @@ def check_constraints(obj: Object, context: Context) -> Iterator[Problem]:
             if isinstance(attribute, str) and attribute.count("/") == 1:
                 steps = (*obj.claim_steps, "constraints", index, name)
                 problems = list(_unknown(attribute, steps, context))
+                problems = problems or list(_lacking(obj, one, attribute, steps, context))
                 yield from problems
                 if not problems and name == "matchAttribute":
                     yield from _unshared(obj, one, attribute, steps, context)
@@ -34,17 +37,53 @@ def check_constraints(obj: Object, context: Context) -> Iterator[Problem]:
 def _unknown(attribute: str, steps: Steps, context: Context) -> Iterator[Problem]:
     domain, _, name = attribute.partition("/")
     devices = context.devices
+    if meant := standard_name(domain, name, devices):
+        message = f'{render(steps)}: no driver publishes the attribute "{attribute}"'
+        yield _meant(message, f"{COMMON}/{meant}", steps)
+        return
     if domain not in devices.domains:
         guess = closest(domain, set(devices.domains), edits=2)
         if guess or devices.given:
             message = f'{render(steps)}: no known driver publishes the domain "{domain}"'
-            yield Problem(UNKNOWN, steps, message, f'did you mean "{guess}"?' if guess else "")
+            yield _meant(message, f"{guess}/{name}" if guess else "", steps)
         return
     names = devices.names(domain, ATTRIBUTES)
     if name not in names and not (common(domain) and not devices.given):
         guess = closest(name, names)
         message = f'{render(steps)}: no known driver publishes the attribute "{attribute}"'
-        yield Problem(UNKNOWN, steps, message, f'did you mean "{guess}"?' if guess else "")
+        yield _meant(message, f"{domain}/{guess}" if guess else "", steps)
+
+
+def _meant(message: str, guess: str, steps: Steps) -> Problem:
+    if not guess:
+        return Problem(UNKNOWN, steps, message)
+    edits = (Set(steps, guess),)
+    return Problem(UNKNOWN, steps, message, f'did you mean "{guess}"?', edits=edits, safe=False)
+
+
+def _lacking(
+    obj: Object, constraint: dict[str, Any], attribute: str, steps: Steps, context: Context
+) -> Iterator[Problem]:
+    """Find a constraint on what no device of one of its requests has; it can never hold."""
+    domain, _, name = attribute.partition("/")
+    if domain not in context.devices.domains:
+        return
+    from dragoman_toolkit.linting.rules.conditions import sorts_of  # noqa: PLC0415 — CEL is heavy
+
+    named = {text(one).partition("/")[0] for one in sequence(constraint.get("requests"))}
+    for request, scope in zip(obj.requests, scopes(obj, context), strict=True):
+        if named and request.name.partition("/")[0] not in named:
+            continue
+        sorts = sorts_of(scope, context)
+        if sorts and not any(one.knows(ATTRIBUTES, (domain, name)) for one in sorts):
+            devices = ", ".join(sorted({one.title for one in sorts}))
+            message = (
+                f"{render(steps)}: devices of request {request.name} ({devices}) have no"
+                f" {attribute}: the constraint never holds"
+            )
+            advice = "match an attribute that the devices of all its requests have"
+            yield Problem(NEVER, steps, message, advice)
+            return
 
 
 def _unique(

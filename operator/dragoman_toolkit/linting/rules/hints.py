@@ -1,7 +1,5 @@
 """What people meant: advice for mistakes that are often made, beside what is wrong."""
 
-import re
-
 from dragoman_toolkit.linting.knowledge.api import Misfit
 from dragoman_toolkit.linting.manifests.manifestobjects import Object
 
@@ -9,6 +7,8 @@ _WRAPPED = "a template wraps the spec of the claim: write spec.spec.devices"
 _UNWRAPPED = (
     "only a ResourceClaimTemplate has a spec in its spec: write spec.devices, or the other kind"
 )
+
+
 def unknown_field(obj: Object, misfit: Misfit) -> str:
     """Return where a field that stands in a wrong place belongs; empty without an idea."""
     steps, name = misfit.steps, str(misfit.value)

@@ -20,12 +20,24 @@ _POD_KINDS = {
 }
 
 _GROUPS = frozenset(
-    f"{name}.k8s.io"
-    for name in (
-        "admissionregistration apiextensions apiregistration authentication authorization"
-        " certificates coordination discovery events flowcontrol.apiserver networking node"
-        " rbac.authorization scheduling storage storagemigration"
-    ).split()
+    {
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "authentication.k8s.io",
+        "authorization.k8s.io",
+        "certificates.k8s.io",
+        "coordination.k8s.io",
+        "discovery.k8s.io",
+        "events.k8s.io",
+        "flowcontrol.apiserver.k8s.io",
+        "networking.k8s.io",
+        "node.k8s.io",
+        "rbac.authorization.k8s.io",
+        "scheduling.k8s.io",
+        "storage.k8s.io",
+        "storagemigration.k8s.io",
+    }
 )
 """Groups of Kubernetes' own API server with a dot in their name; their kinds are all known."""
 

@@ -19,6 +19,7 @@ from dragoman_toolkit.linting.rules.effects import (
     check_slice_effects,
     check_use,
 )
+from dragoman_toolkit.linting.rules.extended import check_extended
 from dragoman_toolkit.linting.rules.pods import check_double, check_references, check_shared
 from dragoman_toolkit.linting.selectors.scopes import scopes
 
@@ -60,6 +61,7 @@ RULES_OF_OBJECTS: tuple[ObjectRule, ...] = (
     check_references,
     check_tolerations,
     check_shared,
+    check_extended,
     check_double,
     check_taint_rule,
     check_admin_access,
@@ -72,6 +74,8 @@ RULES_OF_OBJECTS: tuple[ObjectRule, ...] = (
 
 RULES_OF_POD_TEMPLATES: tuple[ObjectRule, ...] = (
     check_references,
+    check_shared,
+    check_extended,
     check_double,
     check_use,
     check_grace,

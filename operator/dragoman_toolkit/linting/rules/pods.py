@@ -12,6 +12,7 @@ from dragoman_toolkit.linting.manifests.manifestobjects import (
     sequence,
     text,
 )
+from dragoman_toolkit.linting.rules.extended import class_serving
 from dragoman_toolkit.linting.selectors.scopes import scopes
 from dragoman_toolkit.workloads import PodSpec
 
@@ -19,7 +20,6 @@ MISSING = "dra/reference-missing"
 SHARED = "dra/shared-claim"
 DOUBLE = "dra/double-request"
 MAX_CONSUMERS = 256
-_PREFIX = "deviceclass.resource.kubernetes.io/"
 _KINDS = {
     "resourceClaimName": "ResourceClaim",
     "resourceClaimTemplateName": "ResourceClaimTemplate",
@@ -125,42 +125,63 @@ def check_shared(obj: Object, context: Context) -> Iterator[Problem]:
     Source: an allocation to node-local devices binds all its pods to one node; status.reservedFor
     has at most 256 entries (pkg/apis/resource/types.go).
     """
-    pods = obj.pods
-    if pods is None or obj.kind in ("Pod", "PodTemplate"):
+    places: dict[str, Steps] = {}
+    copies: dict[str, int | None] = {}
+    for pods in obj.pod_specs:
+        for steps, entry in pod_claims(pods):
+            if name := text(entry.get("resourceClaimName")):
+                places.setdefault(name, (*steps, "resourceClaimName"))
+                before = copies.get(name, 0)
+                copies[name] = None if None in (before, pods.copies) else before + pods.copies  # type: ignore[operator]
+    for name, place in places.items():
+        count = copies[name]
+        if count is None or count > 1:
+            yield from _shared(obj, name, place, count, context)
+
+
+def _shared(
+    obj: Object, name: str, place: Steps, count: int | None, context: Context
+) -> Iterator[Problem]:
+    several = "pods on every node" if count is None else f"{count} pods"
+    if count is not None and count > MAX_CONSUMERS:
+        message = f"{render(place)}: {several} name one claim, which takes {MAX_CONSUMERS}"
+        yield Problem(SHARED, place, message, "write resourceClaimTemplateName")
         return
-    for steps, entry in pod_claims(pods):
-        name = text(entry.get("resourceClaimName"))
-        if not name or (pods.copies is not None and pods.copies <= 1):
-            continue
-        place = (*steps, "resourceClaimName")
-        copies = "every node" if pods.copies is None else f"{pods.copies} pods"
-        if pods.copies is not None and pods.copies > MAX_CONSUMERS:
-            message = f"{render(place)}: {copies} name one claim, which takes {MAX_CONSUMERS}"
-            yield Problem(SHARED, place, message, "write resourceClaimTemplateName")
-        elif not _network_attached(context, obj, name):
-            message = f"{render(place)}: {copies} share one claim and its devices, all on one node"
-            yield Problem(SHARED, place, message, "resourceClaimTemplateName gives each its own")
+    local = _node_local(context, obj, name)
+    if local is not False:
+        where = ", all on one node" if local else ""
+        message = f"{render(place)}: {several} share one claim and its devices{where}"
+        yield Problem(SHARED, place, message, "resourceClaimTemplateName gives each its own")
 
 
-def _network_attached(context: Context, obj: Object, name: str) -> bool:
-    """Tell whether given slices say that the claim's devices are not bound to one node."""
+def _node_local(context: Context, obj: Object, name: str) -> bool | None:
+    """Tell whether all devices that a claim can get belong to one node each; None if unknown.
+
+    Slices of the input say it, and what is known of drivers does.
+    """
     claim = context.find("ResourceClaim", obj.namespace, name)
     if claim is None:
-        return False
-    drivers = {
-        text(mapping(one.tree.get("spec")).get("driver"))
-        for one in context.objects
-        if one.kind == "ResourceSlice" and not mapping(one.tree.get("spec")).get("nodeName")
-    }
+        return None
     from dragoman_toolkit.linting.selectors.implications import drivers_of  # noqa: PLC0415 — CEL is heavy
 
-    if not drivers:
-        return False
+    drivers: set[str] = set()
     for scope in scopes(claim, context):
         named = drivers_of(scope, context)
-        if not named or not named <= drivers:
-            return False
-    return True
+        if not named:
+            return None
+        drivers |= named
+    slices = [
+        mapping(one.tree.get("spec"))
+        for one in context.named
+        if one.kind == "ResourceSlice" and one.in_group
+    ]
+    published = {
+        driver: [one for one in slices if one.get("driver") == driver] for driver in drivers
+    }
+    if drivers and all(published.values()):
+        found = [bool(one.get("nodeName")) for several in published.values() for one in several]
+        return True if all(found) else None if any(found) else False
+    return True if context.devices.local(drivers) else None
 
 
 def check_double(obj: Object, context: Context) -> Iterator[Problem]:
@@ -201,12 +222,6 @@ def _claimed_classes(obj: Object, pods: PodSpec, context: Context) -> dict[str, 
 
 
 def _class_of(resource: str, context: Context) -> str:
-    if resource.startswith(_PREFIX):
-        return resource.removeprefix(_PREFIX)
-    for one in context.objects:
-        if one.kind == "DeviceClass" and one.in_group:
-            spec = mapping(one.tree.get("spec"))
-            if spec.get("extendedResourceName") == resource:
-                return one.name
     # Well-known classes whose driver replaces a device plugin of that resource name.
-    return {"nvidia.com/gpu": "gpu.nvidia.com", "amd.com/gpu": "gpu.amd.com"}.get(resource, "")
+    replaced = {"nvidia.com/gpu": "gpu.nvidia.com", "amd.com/gpu": "gpu.amd.com"}
+    return class_serving(resource, context) or replaced.get(resource, "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,11 @@ from dragoman_toolkit.linting.knowledge.devices import (
     ATTRIBUTES,
     CAPACITY,
     COMMON,
-    STANDARD,
     KnownDevices,
     Sort,
     common,
 )
+from dragoman_toolkit.linting.knowledge.meant import driver_meant, standard_name
 from dragoman_toolkit.linting.selectors.expressiontext import Change, ExpressionText, changed
 from dragoman_toolkit.linting.selectors.guarding import guard
 from dragoman_toolkit.linting.selectors.remark import (
@@ -84,20 +84,12 @@ def _impossible(read: Read) -> str:
 
 def _split_domain(read: Read, within: Selection) -> Remark | None:
     """Find a domain that is written as an extended resource, such as `nvidia.com/gpu`."""
-    guess = driver_of_resource(read.domain, within.devices.drivers)
+    guess = driver_meant(read.domain, within.devices) if "/" in read.domain else None
     if guess is None:
         return None
     message = f'no driver can publish the domain "{read.domain}": domains are DNS subdomains'
     changes = within.text.respelled(read.pos, ((read.domain, guess),))
     return Remark(UNKNOWN, message, f'did you mean "{guess}"?', changes=changes)
-
-
-def driver_of_resource(name: str, drivers: Collection[str]) -> str | None:
-    """Return the driver that an extended resource such as `nvidia.com/gpu` resembles."""
-    domain, slash, rest = name.partition("/")
-    if not slash or "/" in rest:
-        return None
-    return closest(f"{rest}.{domain}".lower(), drivers, edits=1)
 
 
 def _standard(read: Read, names: set[str], within: Selection) -> Remark | None:
@@ -108,22 +100,11 @@ def _standard(read: Read, names: set[str], within: Selection) -> Remark | None:
     if meant is None:
         return None
     message = f'no driver publishes the attribute "{read.domain}/{read.name}"'
-    names_ = ((f"{read.domain}", COMMON), (f".{read.name}", f".{meant}"))
+    names_ = ((read.domain, COMMON), (f".{read.name}", f".{meant}"))
     changes = within.text.respelled(
         read.pos, tuple(one for one in names_ if one[0].strip(".") != one[1].strip("."))
     )
     return Remark(UNKNOWN, message, f'did you mean "{COMMON}/{meant}"?', changes=changes)
-
-
-def standard_name(domain: str, name: str, devices: KnownDevices) -> str | None:
-    """Return the attribute of Kubernetes itself that a name can only mean; None for others."""
-    if common(domain):
-        return None if name in STANDARD else closest(name, STANDARD, edits=2)
-    ours = domain in devices.domains or domain.endswith((".k8s.io", ".kubernetes.io"))
-    ours = ours or domain in ("k8s.io", "kubernetes.io")
-    if not ours or name in devices.names(domain, ATTRIBUTES):
-        return None
-    return closest(name, STANDARD, edits=0)
 
 
 def _unknown_domain(read: Read, within: Selection) -> Iterator[Remark]:
@@ -247,8 +228,8 @@ def _unguarded(read: Read, within: Selection) -> Iterator[Remark]:
         if not scope.class_name and not lacking:
             message = f"{read.text} fails on devices of other drivers"
             front = f'device.driver == "{read.domain}" && '
-            changes = (Change(0, 0, front),) if within.text.is_conjunction else ()
-            yield Remark(UNGUARDED, message, f"begin with {front}…", changes=changes)
+            begun = (Change(0, 0, front),) if within.text.is_conjunction else ()
+            yield Remark(UNGUARDED, message, f"begin with {front}…", changes=begun)
     if lacking:
         message = f"{read.text} fails on devices without it: {_titles(lacking)}"
         changes = guard(read, devices.types(read.domain, read.name), within.text)
@@ -268,9 +249,4 @@ def _domains(sort: Sort) -> set[str]:
 
 
 def _titles(sorts: Iterable[Sort]) -> str:
-    return ", ".join(sorted({_title(one) for one in sorts}))
-
-
-def _title(sort: Sort) -> str:
-    when = ", ".join(f"{name} {value}" for name, value in sort.when.items())
-    return f"{sort.driver} ({when})" if when else f"some of {sort.driver}"
+    return ", ".join(sorted({one.title for one in sorts}))

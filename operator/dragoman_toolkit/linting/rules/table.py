@@ -14,6 +14,7 @@ class LintRule:
     id: str  # Stable
     severity: str  # Unless a finding or the user says otherwise
     summary: str  # What it finds
+    severities: str = ""  # For people, where a finding may have another one
 
     @property
     def url(self) -> str:
@@ -27,8 +28,21 @@ RULES = {
         LintRule(
             "dra/api-removed", ERROR, "Kinds, versions and fields that no server serves any more"
         ),
-        LintRule("dra/api-old", WARNING, "Versions older than the newest one that is served"),
-        LintRule("dra/unknown-kind", ERROR, "Kinds and groups that no API server has"),
+        LintRule(
+            "dra/api-old",
+            WARNING,
+            "Versions older than the newest one that is served",
+            "error or warning",
+        ),
+        LintRule(
+            "dra/off-by-default",
+            WARNING,
+            "Fields and versions that a server has only where an administrator turned them on",
+            "warning or error",
+        ),
+        LintRule(
+            "dra/unknown-kind", ERROR, "Kinds and groups that no API server has", "error or warning"
+        ),
         LintRule("dra/unknown-field", ERROR, "Fields that the API does not have"),
         LintRule("dra/served-since", WARNING, "Fields that only some versions of Kubernetes serve"),
         LintRule("dra/invalid", ERROR, "Values that the API server rejects"),
@@ -70,15 +84,26 @@ RULES = {
             "dra/shared-claim", WARNING, "One claim for the devices of more pods than can share it"
         ),
         LintRule(
+            "dra/extended-resource", WARNING, "Limits that name a class, or that no class serves"
+        ),
+        LintRule(
             "dra/double-request", WARNING, "An extended resource and a claim for the same devices"
         ),
         LintRule(
-            "dra/taint-rule", WARNING, "DeviceTaintRules that reach further than they seem to"
+            "dra/taint-rule",
+            WARNING,
+            "DeviceTaintRules that reach further than they seem to",
+            "error or warning",
         ),
         LintRule(
             "dra/admin-access", WARNING, "Admin access in a namespace without the label for it"
         ),
-        LintRule("dra/driver-config", ERROR, "Driver configs that the driver rejects"),
+        LintRule(
+            "dra/driver-config",
+            ERROR,
+            "Driver configs that the driver rejects",
+            "as the schema says",
+        ),
         LintRule(
             "dra/ignore", WARNING, "Ignore comments and annotations without a reason or a rule"
         ),

@@ -5,9 +5,13 @@ import re
 from dragoman_toolkit.linting.knowledge.api import is_quantity
 
 _AMOUNT = re.compile(r"\s*([+-]?[0-9.]+)\s*([A-Za-z]*)\s*", re.ASCII)
-_VERSION = re.compile(r"\s*[vV=]?\s*(\d+(?:\.\d+){0,2})((?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)\s*")
+_VERSION = re.compile(
+    r"\s*[vV=]?\s*(\d+(?:\.\d+){0,2})((?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)\s*"
+)
 _SUFFIXES = {
-    **{f"{letter}{rest}".lower(): f"{letter}i" for letter in "KMGTPE" for rest in ("i", "ib", "iB")},
+    **{
+        f"{letter}{rest}".lower(): f"{letter}i" for letter in "KMGTPE" for rest in ("i", "ib", "iB")
+    },
     **{f"{letter}b".lower(): letter for letter in "MGTPE"},
     **{letter.lower(): letter for letter in "GTPE"},
     "kb": "k",

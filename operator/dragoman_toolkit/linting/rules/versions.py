@@ -11,8 +11,8 @@ from dragoman_base.versions import DEFAULT, removal
 from dragoman_base.versions import name as version_name
 from dragoman_base.words.spelling import closest
 from dragoman_configs.fielderrors import shorten
-from dragoman_toolkit.linting.findings.edits import Edit, Lift, Nest, Set
-from dragoman_toolkit.linting.findings.finding import Problem, Steps, render
+from dragoman_toolkit.linting.findings.edits import Edit, Lift, Nest, Rename, Set
+from dragoman_toolkit.linting.findings.finding import ERROR, Problem, Steps, render
 from dragoman_toolkit.linting.knowledge.api import QUANTITY_WORDS, Misfit, api_of, is_older
 from dragoman_toolkit.linting.knowledge.context import Context
 from dragoman_toolkit.linting.manifests.manifestobjects import (
@@ -24,6 +24,8 @@ from dragoman_toolkit.linting.manifests.manifestobjects import (
     sequence,
 )
 from dragoman_toolkit.linting.rules import hints, served
+from dragoman_toolkit.linting.rules.gates import check_version, off_version
+from dragoman_toolkit.linting.rules.units import quantity_meant
 
 REMOVED = "dra/api-removed"
 OLD = "dra/api-old"
@@ -121,16 +123,25 @@ def leaving(obj: Object, context: Context) -> tuple[Problem, ...]:
 
 def old(obj: Object, context: Context) -> Iterator[Problem]:
     """Find versions older than the newest that the server has."""
-    if not obj.in_group or context.api.schema(obj.api_version, obj.kind) is None:
+    if context.api.schema(obj.api_version, obj.kind) is None:
+        return
+    if not obj.in_group:
+        yield from check_version(obj, context, ())
         return
     newest = context.api.newest(GROUP, obj.kind)
     if context.any_version:
         # What only the newest servers have would be refused by others.
         newest = api_of(DEFAULT).newest(GROUP, obj.kind) or newest
-    if newest and is_older(obj.version, newest):
-        message = f"Kubernetes {context.kubernetes} serves {GROUP}/{newest} {obj.kind}"
-        instead = f"write {GROUP}/{newest}; --fix also moves the fields that changed places"
-        yield Problem(OLD, ("apiVersion",), message, instead, edits=conversion(obj, newest))
+    if not newest or not is_older(obj.version, newest):
+        yield from check_version(obj, context, ())
+        return
+    message, severity = f"Kubernetes {context.kubernetes} serves {GROUP}/{newest} {obj.kind}", ""
+    if off := off_version(obj, context):
+        message += f", and {off} only with --runtime-config={off}=true"
+        severity = ERROR
+    instead = f"write {GROUP}/{newest}; --fix also moves the fields that changed places"
+    edits = conversion(obj, newest)
+    yield Problem(OLD, ("apiVersion",), message, instead, severity, edits)
 
 
 def conversion(obj: Object, newest: str) -> tuple[Edit, ...]:
@@ -195,8 +206,16 @@ def _unknown(obj: Object, misfit: Misfit, context: Context) -> Problem:
     if other := served.elsewhere(obj, misfit, context):
         return Problem(UNKNOWN, misfit.steps, message, other)
     guess = closest(name, misfit.expected) or _elsewhere(name, misfit.expected)
-    advice = hints.unknown_field(obj, misfit) or (f'did you mean "{guess}"?' if guess else "")
-    return Problem(UNKNOWN, misfit.steps, message, advice, edits=_unwrapped(obj, misfit))
+    if unwrapped := _unwrapped(obj, misfit):
+        return Problem(
+            UNKNOWN, misfit.steps, message, hints.unknown_field(obj, misfit), edits=unwrapped
+        )
+    if advice := hints.unknown_field(obj, misfit):
+        return Problem(UNKNOWN, misfit.steps, message, advice)
+    holder = mapping(reach(obj.tree, misfit.steps[:-1]))
+    edits = (Rename(misfit.steps, guess),) if guess and guess not in holder else ()
+    advice = f'did you mean "{guess}"?' if guess else ""
+    return Problem(UNKNOWN, misfit.steps, message, advice, edits=edits, safe=False)
 
 
 def _unwrapped(obj: Object, misfit: Misfit) -> tuple[Edit, ...]:
@@ -219,7 +238,19 @@ def shape(misfits: tuple[Misfit, ...]) -> Iterator[Problem]:
         if misfit.keyword == "unknown":
             continue
         message = f"{render(misfit.steps)}: {_words(misfit)}"
-        yield Problem("dra/invalid", misfit.steps, message, hints.misfit(misfit))
+        meant = _meant(misfit)
+        advice = hints.misfit(misfit) or (f"write {meant}" if meant else "")
+        edits = (Set(misfit.steps, meant),) if meant else ()
+        yield Problem("dra/invalid", misfit.steps, message, advice, edits=edits, safe=False)
+
+
+def _meant(misfit: Misfit) -> str:
+    """Return the value that can only be meant; empty without one."""
+    if not isinstance(misfit.value, str):
+        return ""
+    if misfit.keyword == "format" and misfit.expected == ("quantity",):
+        return quantity_meant(misfit.value) or ""
+    return (closest(misfit.value, misfit.expected) or "") if misfit.keyword == "enum" else ""
 
 
 def _words(misfit: Misfit) -> str:

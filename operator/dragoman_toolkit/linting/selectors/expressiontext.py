@@ -1,4 +1,4 @@
-"""Changes to the text of a selector: where a part of it begins and ends, and what to write there."""
+"""Changes to the text of a selector: where parts of it begin and end, and what to write there."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -61,7 +61,7 @@ class ExpressionText:
         return True
 
     def decides(self, end: int) -> bool:
-        """Tell whether a condition that ends at an offset decides a `? :`, so that its false counts.
+        """Tell whether a condition that ends at an offset decides a `? :`.
 
         A guard would then select the other branch.
         """
@@ -127,9 +127,9 @@ class ExpressionText:
             kind, before = self._tokens[index][0], self._tokens[index - 1][0]
             if kind in _CLOSE:
                 index = self._opening(index)
-            elif kind in ("LPAREN", "LBRACKET") and before in _OPERANDS:
-                index -= 1
-            elif kind in ("DOT", "QUESTION") or before == "DOT":
+            elif kind in ("LPAREN", "LBRACKET") and before not in _OPERANDS:
+                break
+            elif kind in ("LPAREN", "LBRACKET", "DOT", "QUESTION") or before == "DOT":
                 index -= 1
             else:
                 break

@@ -6,7 +6,7 @@ devices that nobody asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dragoman_cel.budget import StepBudget
@@ -64,38 +64,43 @@ def default_form(read: Read, kinds: set[str]) -> str:
     return f'device.attributes["{read.domain}"].?{read.name}.orValue({words})' if sure else ""
 
 
-def stands(
-    expression: str,
-    changes: tuple[Change, ...],
-    read: Read,
-    sorts: list[Sort],
-    equal: dict[Key, Any],
-    context: Context,
-) -> bool:
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A change of a selector, and the devices on which it is tried."""
+
+    expression: str  # As it is
+    changes: tuple[Change, ...]  # What to write instead
+    read: Read  # The read that is to be guarded
+    sorts: list[Sort]  # Sorts of devices that have what is read
+    equal: dict[Key, Any]  # What the selector compares with, by attribute
+
+
+def stands(trial: Trial, context: Context) -> bool:
     """Tell whether a changed selector says the same of devices that have what is read.
 
     Of a device without it, it must neither fail nor say more than before.
     """
-    old, new = (
-        compiled(one, context).selector for one in (expression, changed(expression, changes))
-    )
+    texts = (trial.expression, changed(trial.expression, trial.changes))
+    old, new = (compiled(one, context).selector for one in texts)
     if old is None or new is None:
         return False
-    key = (read.domain, read.name)
-    for sort in sorts:
-        for values in (_VALUES, None):
-            whole = _device(sort, values, equal)
-            lacking = {
-                part: {name: one for name, one in members.items() if name != "/".join(key)}
-                for part, members in whole.items()
-            }
-            before, after = _result(old, whole, sort), _result(new, whole, sort)
-            without = _result(new, lacking, sort)
-            if before != after or (without == "error" and before != "error"):
-                return False
-            if without is True and _result(old, lacking, sort) is not True:
-                return False
-    return True
+    return all(
+        _same(old, new, trial, sort, values) for sort in trial.sorts for values in (_VALUES, None)
+    )
+
+
+def _same(old: Any, new: Any, trial: Trial, sort: Sort, values: dict[str, Any] | None) -> bool:
+    name = f"{trial.read.domain}/{trial.read.name}"
+    whole = _device(sort, values, trial.equal)
+    lacking = {
+        part: {key: one for key, one in members.items() if key != name}
+        for part, members in whole.items()
+    }
+    before, after = _result(old, whole, sort), _result(new, whole, sort)
+    without = _result(new, lacking, sort)
+    if before != after or (without == "error" and before != "error"):
+        return False
+    return without is not True or _result(old, lacking, sort) is True
 
 
 def _device(sort: Sort, values: dict[str, Any] | None, equal: dict[Key, Any]) -> dict[str, Any]:
@@ -123,10 +128,3 @@ def _result(selector: Any, device: dict[str, Any], sort: Sort) -> bool | str:
         return bool(selector.matches(device, driver=sort.driver, budget=StepBudget(_STEPS)))
     except (EvaluationError, CostLimitExceeded, StepBudgetExceeded):
         return "error"
-
-
-def known_kinds(read: Read, sorts: list[Sort]) -> Iterator[str]:
-    """Yield the types of what is read."""
-    for one in sorts:
-        if kind := one.attributes.get((read.domain, read.name)):
-            yield kind

@@ -19,9 +19,9 @@ class Errors:
     # The errors in the order in which they were found
     problems: list[Problem] = field(default_factory=list)
 
-    def add(self, steps: Steps, text: str, rule: str = INVALID) -> None:
+    def add(self, steps: Steps, text: str, rule: str = INVALID, advice: str = "") -> None:
         """Add an error whose words are complete."""
-        self.problems.append(Problem(rule, steps, f"{render(steps)}: {text}"))
+        self.problems.append(Problem(rule, steps, f"{render(steps)}: {text}", advice))
 
     def required(self, steps: Steps, detail: str = "") -> None:
         """Add: the field is missing or empty."""

@@ -166,6 +166,21 @@ def check_metadata(errors: Errors, obj: Object) -> None:
     if obj.kind in _NAMESPACED and obj.namespace and (fault := label_fault(obj.namespace)):
         errors.invalid((*place, "namespace"), obj.namespace, fault)
     check_labels(errors, place, metadata)
+    _check_owners(errors, (*place, "ownerReferences"), metadata.get("ownerReferences"))
+
+
+def _check_owners(errors: Errors, steps: Steps, owners: Any) -> None:
+    """Check owners, which saved objects often name (ValidateOwnerReferences)."""
+    controllers = 0
+    for index, owner in enumerate(map(mapping, sequence(owners))):
+        at = (*steps, index)
+        for name in ("apiVersion", "kind", "name", "uid"):
+            if not owner.get(name):
+                words = "version" if name == "apiVersion" else name
+                errors.add((*at, name), f'Invalid value: "": {words} must not be empty')
+        controllers += owner.get("controller") is True
+    if controllers > 1:
+        errors.add(steps, "Invalid value: Only one reference can have Controller set to true")
 
 
 def check_labels(errors: Errors, place: Steps, metadata: dict[str, Any]) -> None:

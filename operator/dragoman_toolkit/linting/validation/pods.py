@@ -3,15 +3,26 @@
 import re
 from typing import Any
 
+from dragoman_configs.fielderrors import shorten
 from dragoman_toolkit.linting.findings.finding import Steps
 from dragoman_toolkit.linting.knowledge.api import is_quantity
 from dragoman_toolkit.linting.manifests.manifestobjects import mapping, sequence, text
 from dragoman_toolkit.linting.validation.errors import Errors
-from dragoman_toolkit.linting.validation.names import label_fault, subdomain_fault
+from dragoman_toolkit.linting.validation.names import label_fault, qualified_fault, subdomain_fault
 from dragoman_toolkit.workloads import PodSpec
 
 _NATIVE = re.compile(r"(.*\.)?kubernetes\.io")
 """Domains of resources that are none of a device plugin or class."""
+_STANDARD = ("cpu", "memory", "ephemeral-storage")
+_OTHERS = frozenset(
+    {
+        *("pods", "services", "replicationcontrollers", "secrets", "configmaps", "storage"),
+        *("persistentvolumeclaims", "resourcequotas", "requests.storage"),
+        *("services.nodeports", "services.loadbalancers"),
+        *(f"{part}.{name}" for part in ("requests", "limits") for name in _STANDARD),
+    }
+)
+"""Resources of quotas and nodes, which containers do not have."""
 _NAMES = ("resourceClaimName", "resourceClaimTemplateName")
 _BOTH = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
 _NEITHER = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
@@ -28,7 +39,39 @@ def check_pods(errors: Errors, pods: PodSpec) -> None:
         check_container_claims(
             errors, (*steps, "resources", "claims"), resources.get("claims"), pods
         )
+        _check_resource_names(errors, (*steps, "resources"), resources)
         _check_extended(errors, (*steps, "resources"), resources)
+    _check_machine(errors, pods)
+
+
+def _check_machine(errors: Errors, pods: PodSpec) -> None:
+    """Check the devices of a virtual machine, each of which names a claim of its pod."""
+    for steps, uses in pods.uses():
+        if steps[-1:] != ("claims",):
+            check_container_claims(errors, steps, uses, pods)
+
+
+def _check_resource_names(errors: Errors, steps: Steps, resources: dict[str, Any]) -> None:
+    """Check the names of limits and requests (ValidateContainerResourceName)."""
+    for part in ("limits", "requests"):
+        for name in mapping(resources.get(part)):
+            if name == "claims" or name in _STANDARD or name.startswith("hugepages-"):
+                continue
+            at = (*steps, part, name)
+            if fault := qualified_fault(name):
+                errors.invalid(at, name, fault)
+            elif "/" not in name:
+                detail = "must be a standard resource for containers"
+                if name not in _OTHERS:
+                    detail = "must be a standard resource type or fully qualified"
+                errors.add(at, f"Invalid value: {shorten(name)}: {detail}", advice=_class(name))
+
+
+def _class(name: str) -> str:
+    """Return how to ask for a device of the class that was written as a resource."""
+    if "." not in name or subdomain_fault(name):
+        return "devices are asked for by a claim, or by domain and name, such as example.com/gpu"
+    return f"a class is no resource: write deviceclass.resource.kubernetes.io/{name}, or a claim"
 
 
 def _check_extended(errors: Errors, steps: Steps, resources: dict[str, Any]) -> None:

@@ -152,6 +152,7 @@ def test_json_output_has_stable_keys(folder: Path) -> None:
         "errors": 1,
         "warnings": 0,
         "ignored": 0,
+        "fixable": {"safe": 0, "unsafe": 0},
         "leftAlone": 0,
         "leftAloneBy": {},
         "skipped": {},
@@ -331,8 +332,10 @@ def test_a_driver_without_a_schema_is_skipped_and_counted(folder: Path) -> None:
 
 def test_strict_makes_warnings_count() -> None:
     old = claim().replace("resource.k8s.io/v1", "resource.k8s.io/v1beta2")
-    assert run("-", GATE, stdin=old).exit_code == 0
-    assert run("-", GATE, "--strict", stdin=old).exit_code == 1
+    served = "--runtime-config=resource.k8s.io/v1beta2"
+    assert run("-", GATE, served, stdin=old).exit_code == 0
+    assert run("-", GATE, served, "--strict", stdin=old).exit_code == 1
+    assert run("-", GATE, stdin=old).exit_code == 1
 
 
 def test_severities_come_from_the_settings_file_and_the_command_line(folder: Path) -> None:

@@ -135,9 +135,8 @@ BAD: dict[str, list[Any]] = {
         device_class('device.driver.matches("(")'),
     ],
     "dra/cel-unguarded": [
-        selector('device.driver == "dra.net" && device.attributes["dra.net"].rdma'),
+        selector('device.driver == "dra.net" && device.attributes["dra.net"].isSriovVf'),
         selector('device.driver == "dra.cpu" && device.attributes["dra.cpu"].coreType == "p-core"'),
-        selector('device.attributes["gpu.nvidia.com"].profile == "1g.10gb"', "gpu.nvidia.com"),
         device_class(f'{NVIDIA}.profile == "1g.10gb"'),
         device_class('device.attributes["gpu.example.com"].model == "x"'),
         selector('device.driver == "dra.net" && (device.attributes["dra.net"].mtu > 1 || true)'),
@@ -163,6 +162,7 @@ BAD: dict[str, list[Any]] = {
         selector(f"{NVIDIA}.type == 1"),
     ],
     "dra/never-matches": [
+        selector('device.attributes["gpu.nvidia.com"].profile == "1g.10gb"', "gpu.nvidia.com"),
         selector('device.driver == "a.example.com" && device.driver == "b.example.com"'),
         selector(f'{NVIDIA}.type == "gpo"'),
         selector('device.driver == "gpu.nvidia.con"'),
@@ -390,12 +390,9 @@ GOOD: dict[str, list[Any]] = {
             admin("{operator: Exists, effect: NoExecute}"),
             namespace("{resource.kubernetes.io/admin-access: 'true'}"),
         ),
-        admin("{operator: Exists, effect: NoExecute}"),
         several(claim(), namespace()),
-        several(
-            admin("{operator: Exists, effect: NoExecute}"),
-            namespace().replace("name: ns", "name: other"),
-        ),
+        claim(),
+        several(claim("deviceClassName: gpu.example.com\nadminAccess: false"), namespace()),
     ],
     "dra/served-since": [
         group("v1alpha2"),
@@ -511,8 +508,9 @@ def test_the_kubernetes_version_decides_what_is_served() -> None:
     text = rule("{deviceSelector: {driver: a.example.com}, taint: {key: a, effect: NoSchedule}}")
     assert ids(text, kubernetes=(1, 34)) == ["dra/api-removed"]
     older = text.replace("v1beta2", "v1alpha3")
-    assert ids(older, kubernetes=(1, 34)) == []
-    assert ids(older) == ["dra/api-old"]
+    on = {"served": {"resource.k8s.io/v1alpha3"}, "gates": {"DRADeviceTaintRules": True}}
+    assert ids(older, kubernetes=(1, 34), **on) == []
+    assert ids(older) == ["dra/api-old", "dra/off-by-default"]
 
 
 DERIVED = claim().replace(
