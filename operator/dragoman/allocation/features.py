@@ -160,7 +160,7 @@ _GATES: Mapping[str, tuple[str, str, str, str]] = {
 
 
 def on_by_default(gate: str, version: Version) -> bool:
-    """Tell whether a gate is on in a version where nobody sets it; one not listed is alpha."""
+    """Return whether a gate is on in a version where no flag sets it; one not listed is alpha."""
     row = _GATES.get(gate)
     known_version = max(min(version, versions.NEWEST), versions.OLDEST)
     return row is not None and row[known_version[1] - versions.OLDEST[1]] in (BETA, GA, LOCKED)

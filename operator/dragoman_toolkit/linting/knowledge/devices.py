@@ -39,7 +39,7 @@ class Sort:
 
     @property
     def title(self) -> str:
-        """The driver with what tells its sorts of devices apart."""
+        """The driver, with the attributes by which its sorts of devices differ."""
         when = ", ".join(f"{name} {value}" for name, value in self.when.items())
         return f"{self.driver} ({when})" if when else f"some of {self.driver}"
 

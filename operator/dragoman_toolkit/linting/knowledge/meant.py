@@ -34,6 +34,6 @@ def impossible_driver(name: str) -> bool:
 
 
 def driver_meant(name: str, devices: KnownDevices) -> str | None:
-    """Return the driver that somebody means who writes an extended resource, or a near name."""
+    """Return the driver that an extended resource or a near name stands for; None without one."""
     tidied = re.sub(r"[\s_]+", "-", name.strip().lower())
     return near_driver(tidied, devices.drivers) if tidied not in devices.drivers else tidied

@@ -160,7 +160,7 @@ def _field(_: str, error: str) -> Hint | None:
     sees = "a selector sees driver, attributes, capacity and allowMultipleAllocations of a device"
     if match[1] in ("nodeName", "node", "pool", "nodeSelector"):
         return Hint(f"{sees}; the pod chooses nodes: nodeSelector, affinity")
-    return Hint(f"{sees}; select by an attribute that tells devices apart, such as uuid")
+    return Hint(f"{sees}; select by an attribute that identifies devices, such as uuid")
 
 
 def _bare(text: str, error: str) -> Hint | None:

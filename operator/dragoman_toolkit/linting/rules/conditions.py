@@ -6,8 +6,9 @@ from typing import Any
 
 from dragoman_base.words.spelling import closest
 from dragoman_toolkit.linting.knowledge.context import Context
-from dragoman_toolkit.linting.knowledge.devices import ATTRIBUTES, Sort
+from dragoman_toolkit.linting.knowledge.devices import ATTRIBUTES, Given, Sort
 from dragoman_toolkit.linting.knowledge.meant import impossible_driver
+from dragoman_toolkit.linting.manifests.manifestobjects import Object
 from dragoman_toolkit.linting.rules import celhints, constants
 from dragoman_toolkit.linting.rules.reads import Selection, advice, check_read
 from dragoman_toolkit.linting.selectors.compilation import compiled
@@ -17,7 +18,7 @@ from dragoman_toolkit.linting.selectors.guarding import Trial, stands
 from dragoman_toolkit.linting.selectors.implications import conjuncts, equalities, implications
 from dragoman_toolkit.linting.selectors.reads import Read, reads
 from dragoman_toolkit.linting.selectors.remark import INVALID, NEVER, UNGUARDED, Remark
-from dragoman_toolkit.linting.selectors.scopes import SelectorScope
+from dragoman_toolkit.linting.selectors.scopes import SelectorScope, scopes
 from dragoman_toolkit.linting.selectors.syntax import read_key
 
 
@@ -102,6 +103,15 @@ def sorts_of(scope: SelectorScope, context: Context) -> list[Sort]:
     if not scope.closed or not known.driver or len(trees) < len(texts):
         return []
     return possible_sorts(context, known.driver, known.equal)
+
+
+def matching(obj: Object, context: Context) -> dict[str, list[Given]]:
+    """Return the given devices that satisfy the selectors of each request of a claim."""
+    found: dict[str, list[Given]] = {}
+    for request, scope in zip(obj.requests, scopes(obj, context), strict=True):
+        result = outcome(scope.before, [one for _, one in scope.own], context)
+        found.setdefault(request.name.partition("/")[0], []).extend(result.matched)
+    return found
 
 
 def possible_sorts(

@@ -1,7 +1,5 @@
 """What is written into a selector and can be judged without any device."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

@@ -1,6 +1,7 @@
 """Rules about constraints: attributes that exist, and devices that can share or differ in them."""
 
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 from dragoman_base.words.spelling import closest
@@ -68,13 +69,11 @@ def _lacking(
     domain, _, name = attribute.partition("/")
     if domain not in context.devices.domains:
         return
-    from dragoman_toolkit.linting.rules.conditions import sorts_of  # noqa: PLC0415 — CEL is heavy
-
     named = {text(one).partition("/")[0] for one in sequence(constraint.get("requests"))}
     for request, scope in zip(obj.requests, scopes(obj, context), strict=True):
         if named and request.name.partition("/")[0] not in named:
             continue
-        sorts = sorts_of(scope, context)
+        sorts = _conditions().sorts_of(scope, context)
         if sorts and not any(one.knows(ATTRIBUTES, (domain, name)) for one in sorts):
             devices = ", ".join(sorted({one.title for one in sorts}))
             message = (
@@ -84,6 +83,12 @@ def _lacking(
             advice = "match an attribute that the devices of all its requests have"
             yield Problem(NEVER, steps, message, advice)
             return
+
+
+def _conditions() -> ModuleType:
+    from dragoman_toolkit.linting.rules import conditions  # noqa: PLC0415 — CEL is heavy
+
+    return conditions
 
 
 def _unique(
@@ -114,7 +119,7 @@ def _unshared(
     if not context.devices.given:
         return
     named = {text(one).partition("/")[0] for one in sequence(constraint.get("requests"))}
-    candidates = _candidates(obj, context)
+    candidates = _conditions().matching(obj, context)
     groups = {
         main: {_value(device, attribute) for device in found} - {None}
         for main, found in candidates.items()
@@ -128,16 +133,6 @@ def _unshared(
             f"{render(steps)}: no given devices of these requests share a value of {attribute}"
         )
         yield Problem(NEVER, steps, message)
-
-
-def _candidates(obj: Object, context: Context) -> dict[str, list[Given]]:
-    from dragoman_toolkit.linting.selectors.evaluation import outcome  # noqa: PLC0415 — CEL only where it is used
-
-    found: dict[str, list[Given]] = {}
-    for request, scope in zip(obj.requests, scopes(obj, context), strict=True):
-        result = outcome(scope.before, [one for _, one in scope.own], context)
-        found.setdefault(request.name.partition("/")[0], []).extend(result.matched)
-    return found
 
 
 def _value(device: Given, attribute: str) -> tuple[str, Any] | None:

@@ -17,7 +17,7 @@ from dragoman_toolkit.linting.manifests.manifestobjects import Object, mapping, 
 
 OFF_BY_DEFAULT = "dra/off-by-default"
 _DROPS = "the API server drops the field"
-_REFUSES = "the API server drops the value, and refuses the attribute without one"
+_REFUSES = "the API server drops the value, and rejects the attribute without one"
 _DEVICE: Mapping[str, str] = {
     "taints": "DRADeviceTaints",
     "consumesCounters": "DRAPartitionableDevices",
@@ -59,7 +59,7 @@ def check_version(obj: Object, context: Context, edits: tuple[Edit, ...]) -> Ite
     if version:
         message = (
             f"Kubernetes {context.kubernetes} serves {version} only with"
-            f" --runtime-config={version}=true, and refuses this {obj.kind} by default"
+            f" --runtime-config={version}=true, and rejects this {obj.kind} by default"
         )
         instead = f"--runtime-config {version} checks for a server that has it"
         yield Problem(OFF_BY_DEFAULT, ("apiVersion",), message, instead, ERROR, edits, at_key=True)

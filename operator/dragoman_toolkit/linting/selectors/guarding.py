@@ -1,7 +1,7 @@
 """Guards for reads that fail on devices without an attribute, and changes tried on devices.
 
 A guard is false where the attribute is missing: a default that the comparison accepts would select
-devices that nobody asked for.
+devices that the condition is meant to exclude.
 """
 
 from __future__ import annotations

@@ -286,7 +286,8 @@ def test_values_with_placeholders_are_left_alone(name: str) -> None:
 
 
 def test_values_of_a_chart_are_no_manifest() -> None:
-    text = "decode:\n  containers: [{name: a, resources: {claims: [{name: g}]}}]\n  resourceClaims: []\n"
+    containers = "  containers: [{name: a, resources: {claims: [{name: g}]}}]\n"
+    text = f"decode:\n{containers}  resourceClaims: []\n"
     report = check(text)
     assert report.findings == ()
     assert report.left_alone == {"that is no manifest": 1}
