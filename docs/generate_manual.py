@@ -86,6 +86,29 @@ def _command(name: str) -> str:
     context = click.Context(cli, info_name=program)
     command = cli.get_command(context, name)
     assert command is not None
+    if isinstance(command, click.Group):
+        return _group(context, command, program)
+    return _page(command, name, context, program)
+
+
+def _group(context: click.Context, group: click.Group, program: str) -> str:
+    """Return the section of a command that has commands of its own, and theirs."""
+    inner = click.Context(group, info_name=group.name, parent=context)
+    parts = [
+        f"### {group.name}\n",
+        *_paragraphs(group.help or ""),
+        f"Usage: `{program} {group.name} COMMAND`\n",
+        *_examples(group.epilog or ""),
+    ]
+    sections = [
+        _page(found, f"{group.name} {name}", context, program)
+        for name in group.list_commands(inner)
+        if (found := group.get_command(inner, name))
+    ]
+    return "\n".join(["\n".join(parts), *sections])
+
+
+def _page(command: click.Command, name: str, context: click.Context, program: str) -> str:
     inner = click.Context(command, info_name=name, parent=context)
     usage = " ".join(command.collect_usage_pieces(inner))
     reads = {one.name for one in command.params} >= SHARED

@@ -160,7 +160,10 @@ def test_imports_inside_functions_stay_few() -> None:
     """A command imports its work where it runs; elsewhere such an import hides what is needed."""
     sources = [path for root in ("operator", "webhooks") for path in (ROOT / root).rglob("*.py")]
     assert sources
-    assert sum(path.read_text().count("PLC0415") for path in sources) <= 60
+    lines = [line for path in sources for line in path.read_text().splitlines()]
+    inside = [line for line in lines if "PLC0415" in line]
+    assert inside
+    assert len([line for line in inside if "not for --help" not in line]) <= 38
 
 
 ENTRY = re.compile(r"    \*{0,2}\w[\w.`, ]*: [a-z]")

@@ -96,6 +96,25 @@ def extended_resources(pod: Document, node: Node, cluster: Cluster) -> ExtendedR
     return ExtendedResources(claim, tuple(mappings))
 
 
+def asked(pod: Document) -> dict[str, tuple[int, ...]]:
+    """Return how many devices each request of the claim for extended resources would ask for.
+
+    Args:
+        pod: The pod in the API's JSON form.
+
+    Returns:
+        The counts by resource, as if a class served each of them.
+
+    Raises:
+        MalformedObjectError: The pod does not have the form of the API.
+    """
+    containers = list(_containers(mapping(pod, "spec")))
+    names = {name for container in containers for name in container.requests}
+    return {
+        name: tuple(map(_count, _of_resource(name, "", containers)[0])) for name in sorted(names)
+    }
+
+
 def class_of(resource: str, classes: Mapping[str, DeviceClass]) -> DeviceClass | None:
     """Return the class that serves an extended resource, None if there is none.
 

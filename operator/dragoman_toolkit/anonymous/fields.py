@@ -46,6 +46,7 @@ from dragoman_toolkit.anonymous.treatments import (
     SCHEDULER,
     TIME,
     UID,
+    VERSION,
     WEBHOOK,
     named,
     number,
@@ -66,6 +67,8 @@ FIELDS: Mapping[str, Mapping[str, Tree]] = {
         "spec": {"unschedulable": number, "taints": [TAINT]},
         "status": {
             "allocatable": AMOUNTS,
+            "capacity": AMOUNTS,
+            "nodeInfo": {"kubeletVersion": VERSION},
             "declaredFeatures": [named("feature")],
             "conditions": CONDITIONS,
         },

@@ -245,6 +245,7 @@ IMAGE = _of_texts(_image)
 WEBHOOK = _of_texts(_webhook)
 EXPRESSION = _of_texts(_expression)
 RESOURCE_ID = _of_texts(_resource_id)
+VERSION = _of_texts(lambda _, text: version(text))
 TIME = _matching(vocabulary.TIMES)
 API_VERSION = _matching(vocabulary.GROUPS)
 REASON = words(

@@ -36,6 +36,14 @@ KUEUE = (
 """Labels of pods whose place Kueue decides: plain pods, and those of Jobs that it admits."""
 GANGS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
 """Labels by which pods name their gang to the scheduler plugin Coscheduling."""
+TEMPLATE_HASH = "pod-template-hash"
+"""Label of the pods of a Deployment: the end of the name of their ReplicaSet."""
+MIGRATION_LABELS = (
+    *("nvidia.com/", "amd.com/", "beta.amd.com/", "gpu.intel.com/"),
+    *("intel.feature.node.kubernetes.io/", "feature.node.kubernetes.io/"),
+    *("node.kubernetes.io/", "topology.kubernetes.io/", "karpenter.sh/", "kueue.x-k8s.io/"),
+)
+"""Prefixes of labels of nodes that `kubectl dra migrate` reads."""
 WELL_KNOWN_LABELS = frozenset(
     {
         "kubernetes.io/arch",
@@ -142,7 +150,14 @@ KEPT: Mapping[str, Tree] = {
     "nodes": {
         "metadata": {**_METADATA, "labels": True},
         "spec": {"unschedulable": True, "taints": True},
-        "status": {"allocatable": True, "declaredFeatures": True, "conditions": _CONDITIONS},
+        "status": {
+            "allocatable": True,
+            # What a device plugin had published before it ended, and how old the kubelet is.
+            "capacity": True,
+            "nodeInfo": {"kubeletVersion": True},
+            "declaredFeatures": True,
+            "conditions": _CONDITIONS,
+        },
     },
     "pods": {
         "metadata": _POD_METADATA,
@@ -295,7 +310,7 @@ def _selector_keys(value: Any) -> Iterator[str]:
 
 def selected_labels(budgets: Iterable[Document]) -> frozenset[str]:
     """Return the label keys of pods that a PodDisruptionBudget names, and those with a meaning."""
-    found = {*KUEUE, MAINTENANCE, *GANGS}
+    found = {*KUEUE, MAINTENANCE, *GANGS, TEMPLATE_HASH}
     for budget in budgets:
         spec = budget.get("spec")
         selector = spec.get("selector") if isinstance(spec, Mapping) else None
@@ -306,11 +321,13 @@ def selected_labels(budgets: Iterable[Document]) -> frozenset[str]:
     return frozenset(found)
 
 
-def with_labels(node: Document, keys: frozenset[str]) -> dict[str, Any]:
-    """Return a reduced Node or Pod with these of its labels alone."""
+def with_labels(
+    node: Document, keys: frozenset[str], prefixes: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return a reduced Node or Pod with these of its labels, and those with a prefix, alone."""
     metadata = node.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
     if not isinstance(metadata, Mapping) or not isinstance(labels, Mapping):
         return dict(node)
-    kept = {key: value for key, value in labels.items() if key in keys}
+    kept = {key: value for key, value in labels.items() if key in keys or key.startswith(prefixes)}
     return {**node, "metadata": {**metadata, "labels": kept}}

@@ -12,6 +12,7 @@ import orjson
 
 from dragoman.inventory.snapshots.documents import (
     KINDS,
+    MIGRATION_LABELS,
     Document,
     named_labels,
     reduced,
@@ -29,6 +30,8 @@ MAX_OBJECTS = 1_000_000
 """Objects of one file."""
 FORMAT = 2
 """Of the files that are written. 2: what plans of preemption need."""
+MIGRATION = "migration"
+"""What `kubectl dra migrate` reads beyond all other commands: labels of nodes."""
 _GZIP = b"\x1f\x8b"
 _VERSIONS = {
     "Namespace": "v1",
@@ -68,6 +71,7 @@ class Snapshot:
     objects: Mapping[str, tuple[Document, ...]] = field(default_factory=dict)
     unseen: tuple[Unseen, ...] = ()  # What the API server refused to list
     format: int = FORMAT  # Of the file that it was read from; see `FORMAT`
+    extras: frozenset[str] = frozenset()  # What it has beyond that: `migration`
 
     def of(self, plural: str) -> tuple[Document, ...]:
         """Return the objects of a resource."""
@@ -94,6 +98,7 @@ def dump(snapshot: Snapshot, *, version: str) -> Iterator[bytes]:
                 for one in snapshot.unseen
             ],
             "resources": sorted(snapshot.objects),
+            **({"with": sorted(snapshot.extras)} if snapshot.extras else {}),
         }
     )
     kept = {
@@ -103,7 +108,8 @@ def dump(snapshot: Snapshot, *, version: str) -> Iterator[bytes]:
     for kind, plural in KINDS.items():
         api_version = _VERSIONS.get(kind, "resource.k8s.io/v1")
         for document in snapshot.of(plural):
-            body = with_labels(document, kept[plural]) if plural in kept else document
+            more = MIGRATION_LABELS if plural == "nodes" and MIGRATION in snapshot.extras else ()
+            body = with_labels(document, kept[plural], more) if plural in kept else document
             yield _line({"apiVersion": api_version, "kind": kind, **body})
 
 
@@ -150,6 +156,7 @@ def load(lines: Iterable[bytes]) -> Snapshot:
         objects={plural: tuple(found) for plural, found in objects.items()},
         unseen=tuple(_unseen(header)),
         format=found if type(found := header.get("format")) is int else 1,
+        extras=frozenset(map(str, _list(header, "with"))),
     )
 
 

@@ -6,13 +6,13 @@ import click
 
 from dragoman_toolkit.dra.cluster.options import connected
 from dragoman_toolkit.dra.cluster.source import Source
-from dragoman_toolkit.dra.formats import Output
 
 _EXAMPLES = """\
 \b
 Examples:
   kubectl dra snapshot -o cluster.jsonl
   kubectl dra snapshot --keep-names=false -o report.jsonl
+  kubectl dra snapshot --with migration -o cluster.jsonl   # for kubectl dra migrate
   kubectl dra explain pod trainer -n ml --snapshot cluster.jsonl
   kubectl dra snapshot | gzip > cluster.jsonl.gz
 
@@ -40,8 +40,21 @@ Exit status:
     metavar="BOOL",
     help="Whether names stay; false replaces all but those of drivers and devices by tokens.",
 )
+@click.option(
+    "--with",
+    "extras",
+    type=click.Choice(["migration"]),
+    multiple=True,
+    metavar="migration",
+    help="Keep what `kubectl dra migrate` reads as well: labels of nodes about their devices.",
+)
 @connected
-def snapshot(source: Source, output: Output, keep_names: bool) -> None:  # noqa: FBT001 — click's way
+def snapshot(
+    source: Source,
+    output: str,
+    keep_names: bool,  # noqa: FBT001 — click's way
+    extras: tuple[str, ...],
+) -> None:
     """Write nodes, pods, claims, slices, classes and rules as JSON lines, for `--snapshot`.
 
     Opaque parameters, environment variables, annotations and labels are left out, but for labels
@@ -49,4 +62,4 @@ def snapshot(source: Source, output: Output, keep_names: bool) -> None:  # noqa:
     """
     from dragoman_toolkit.dra.cluster import writing  # noqa: PLC0415 — heavy, not for --help
 
-    sys.exit(writing.write(source, output, keep_names=keep_names))
+    sys.exit(writing.write(source, output, keep_names=keep_names, extras=extras))

@@ -1,5 +1,8 @@
 """Writes the file of `kubectl dra snapshot`."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 import click
 
 from dragoman import __version__
@@ -11,13 +14,13 @@ from dragoman_toolkit.dra.cluster.source import Source
 from dragoman_toolkit.dra.output import Exit, Unusable
 
 
-def write(source: Source, output: str, *, keep_names: bool) -> Exit:
+def write(source: Source, output: str, *, keep_names: bool, extras: Iterable[str] = ()) -> Exit:
     """Write what a cluster has to a file, `-` for standard output; return the exit status.
 
     Raises:
         Unusable: The cluster cannot be read, or the file not written.
     """
-    taken = source.read(KINDS.values())
+    taken = replace(source.read(KINDS.values()), extras=frozenset(extras))
     if not keep_names:
         taken = anonymized(taken)
     try:

@@ -1,0 +1,1 @@
+"""`kubectl dra migrate`: its commands, and what they print."""

@@ -1,0 +1,292 @@
+"""What `kubectl dra migrate` reads and prints."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import yaml
+
+from dragoman.cli.terminal import plain, say
+from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.facts.world import World
+from dragoman.inventory.inventory import take
+from dragoman.inventory.snapshots.snapshot import MIGRATION, Snapshot
+from dragoman_base.words import counted, listed
+from dragoman_toolkit.dra.cluster.files import trees
+from dragoman_toolkit.dra.cluster.source import Source
+from dragoman_toolkit.dra.missing import cannot_tell, unseen_of
+from dragoman_toolkit.dra.output import Cell, Exit, Report, Table, Unusable
+from dragoman_toolkit.dra.reports import Nothing
+from dragoman_toolkit.migration import asks
+from dragoman_toolkit.migration import classes as made_classes
+from dragoman_toolkit.migration.asks import Asking
+from dragoman_toolkit.migration.classes import MadeClass, NoClass
+from dragoman_toolkit.migration.losses import Loss, Rank
+from dragoman_toolkit.migration.report import (
+    Answer,
+    Gate,
+    Migration,
+    ResourceReport,
+    WorkloadReport,
+    gate_of,
+    migration,
+)
+from dragoman_toolkit.migration.sources import NodeSource, Resource, Sources
+from dragoman_toolkit.workloads import workload
+
+_READ = ("nodes", "pods", "deviceclasses", "resourceslices", "resourceclaims")
+_STYLES = {Answer.BLOCKED: "red", Answer.CHANGE: "yellow", Answer.UNKNOWN: "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, as options and arguments give it."""
+
+    filenames: tuple[str, ...] = ()  # Manifests of workloads; those of the cluster without
+    schedulers: tuple[str, ...] = ()  # That are kube-scheduler
+    mapped: tuple[str, ...] = ()  # `RESOURCE=CLASS`
+    only: tuple[str, ...] = ()  # Resources
+
+
+def report(source: Source, question: Question, *, wide: bool) -> Report:
+    """Answer `kubectl dra migrate report`; raise Unusable for bad input."""
+    snapshot, world, sources, asking, gate = _read(source, question)
+    found = migration(
+        sources,
+        asking,
+        gate,
+        only=question.only,
+        schedulers=question.schedulers,
+    )
+    unseen = unseen_of(world)
+    notes = tuple(_lacking(source, snapshot, gate))
+    status = Exit.UNKNOWN if unseen or notes else Exit.CLEAR if found.clean else Exit.OBSTACLE
+    return Report(
+        "MigrationReport",
+        _document(found, snapshot.kubernetes, unseen),
+        tuple(_blocks(found, snapshot.kubernetes, wide=wide)),
+        status,
+        notes,
+    )
+
+
+def _lacking(source: Source, snapshot: Snapshot, gate: Gate) -> Iterator[str]:
+    """Yield why the answer is open."""
+    if source.snapshot and MIGRATION not in snapshot.extras:
+        yield (
+            "labels of nodes are not in this snapshot: devices that pods share are counted as "
+            "whole ones; make it with `kubectl dra snapshot --with migration`"
+        )
+    if gate.on and gate.version < (1, 35):
+        yield (
+            "what pods ask for is counted by the rules of 1.35 and newer: in 1.34 init containers "
+            "share no devices with others"
+        )
+
+
+def classes(source: Source, question: Question) -> Exit:
+    """Print what `kubectl dra migrate classes` answers; raise Unusable for bad input."""
+    snapshot, world, sources, asking, _ = _read(source, question)
+    asked = {name for one in asking for name in one.resources}
+    taken = {str(one["metadata"]["name"]) for one in snapshot.of("deviceclasses")}
+    found = list(made_classes.made(sources.resources(asked, question.only), sources, taken, asked))
+    documents = [one for one in found if isinstance(one, MadeClass)]
+    for number, one in enumerate(documents):
+        click.echo(("---\n" if number else "") + _text(one), nl=False)
+        if one.note:
+            say(f"! {one.note}")
+    missing = [one for one in found if isinstance(one, NoClass)]
+    for gap in missing:
+        say(f"! {plain(gap.resource)}: no class can serve it ({gap.code})")
+    if not documents and not missing:
+        say("Nothing to make: every extended resource has a class that serves it, or there is none")
+    if blind := cannot_tell(unseen_of(world)):
+        say(f"! {blind}")
+        return Exit.UNKNOWN
+    unserved = {one.resource for one in documents if not one.usable} & asked
+    return Exit.OBSTACLE if unserved or any(one.asked for one in missing) else Exit.CLEAR
+
+
+def _text(one: MadeClass) -> str:
+    text = yaml.safe_dump(one.manifest, sort_keys=False, width=4096)
+    if one.usable:
+        return f"# {one.comment}\n{text}"
+    return f"# {one.comment}\n" + "".join(f"# {line}\n" for line in text.splitlines())
+
+
+def _read(
+    source: Source, question: Question
+) -> tuple[Snapshot, World, Sources, list[Asking], Gate]:
+    snapshot = source.read(_READ)
+    world = parse(snapshot)
+    profile = source.profile(world)
+    sources = Sources(take(world, profile), snapshot.of("nodes"), _mapped(question.mapped))
+    if question.filenames:
+        found = (workload(one) for one in trees(question.filenames) if isinstance(one, dict))
+        asking = [*asks.of_manifests((one for one in found if one), source.namespace)]
+        if not asking:
+            raise Unusable(
+                "no workload in these files asks for an extended resource, such as "
+                "limits: {nvidia.com/gpu: 1}"
+            )
+    else:
+        asking = [
+            one
+            for one in asks.of_pods(world.pods.values())
+            if source.only_namespace in ("", one.namespace)
+        ]
+    return snapshot, world, sources, asking, gate_of(profile)
+
+
+def _mapped(pairs: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for one in pairs:
+        resource, equals, name = one.partition("=")
+        if not (equals and "/" in resource and name):
+            raise Unusable(f"--map: expected RESOURCE=CLASS such as example.com/fpga=fpga: {one!r}")
+        found[resource] = name
+    return found
+
+
+def _blocks(found: Migration, kubernetes: str, *, wide: bool) -> Iterator[Table | str | Cell]:
+    if not found.resources:
+        yield Nothing(
+            "Nothing to migrate: no node publishes an extended resource, and no pod asks for one."
+        )
+        return
+    served = "serve" if found.gate.on else "do not serve"
+    state = "on" if found.gate.on else "off"
+    yield (
+        f"Kubernetes {kubernetes or 'of unknown version'}: DeviceClasses {served} extended "
+        f"resources (DRAExtendedResource is {found.gate.stage} and {state})"
+    )
+    yield ""
+    yield Table(
+        ("RESOURCE", "NODES", "NOW", "THEN", "WORKLOADS", "SERVED BY"),
+        tuple(map(_resource_row, found.resources)),
+    )
+    if found.workloads:
+        yield ""
+        headers = ("WORKLOAD", "PODS", "ASKS", "ANSWER", "WHY")
+        rows = tuple(_workload_row(one, wide=wide) for one in found.workloads)
+        yield Table(headers, rows, stack_below=80)
+    yield ""
+    yield from _summary(found)
+    for loss in found.losses:
+        if loss.rank is not Rank.NOTE:
+            yield Cell(f"{loss.code}: {loss.text}", "red")
+    if wide:
+        yield ""
+        yield Table(
+            ("LOST", "OF", "WHY", "REMEDY"),
+            tuple(
+                (one.code, row.resource.name, one.text, one.as_json()["remedy"])
+                for row in found.resources
+                for one in row.losses
+            ),
+            stack_below=120,
+        )
+
+
+def _resource_row(row: ResourceReport) -> tuple[str | Cell, ...]:
+    one = row.resource
+    words = (
+        (NodeSource.PLUGIN, "plug-in"),
+        (NodeSource.DRA, "DRA"),
+        (NodeSource.BOTH, "both"),
+        (NodeSource.STALE, "stale"),
+    )
+    nodes = [f"{count} {word}" for kind, word in words if (count := len(one.of(kind)))]
+    if one.serving:
+        served = one.serving.name
+    elif one.selecting:
+        served = "none yet: kubectl dra migrate classes"
+    else:
+        served = "none"
+    return (one.name, ", ".join(nodes), str(one.now), str(one.then), str(row.workloads), served)
+
+
+def _workload_row(row: WorkloadReport, *, wide: bool) -> tuple[str | Cell, ...]:
+    one = row.asking
+    name = f"{one.namespace}/{one.kind.lower()}/{one.name}"
+    wanted = "\n".join(f"{resource}: {one.each(resource)}" for resource in one.resources)
+    answer = Cell(row.answer, _STYLES.get(row.answer, ""))
+    return (name, str(one.count), wanted, answer, _why(row.losses, wide=wide))
+
+
+def _why(losses: Iterable[Loss], *, wide: bool) -> str:
+    """Return the blocks with their sentences, and of the rest the codes."""
+    blocks = [one for one in losses if one.rank is Rank.BLOCKS]
+    others = [one for one in losses if one.rank is not Rank.BLOCKS]
+    if wide:
+        return "\n".join(f"{one.code}: {one.text}" for one in (*blocks, *others))
+    if blocks:
+        first = blocks[0]
+        more = listed(dict.fromkeys(one.code for one in blocks[1:] if one.code != first.code), 3)
+        return f"{first.code}: {first.text}" + (f"; {more}" if more else "")
+    return ", ".join(dict.fromkeys(one.code for one in others))
+
+
+def _summary(found: Migration) -> Iterator[str]:
+    counts = {kind: sum(one.answer is kind for one in found.workloads) for kind in Answer}
+    parts = [
+        f"{counted(len(found.workloads), 'workload')}: {counts[Answer.BLOCKED]} blocked",
+        f"{counts[Answer.CHANGE]} with a change",
+        f"{counts[Answer.UNCHANGED]} unchanged",
+    ]
+    if counts[Answer.DONE]:
+        parts.append(f"{counts[Answer.DONE]} done")
+    if counts[Answer.UNKNOWN]:
+        parts.append(f"{counts[Answer.UNKNOWN]} left on their plug-ins")
+    losses = [one for row in found.resources for one in row.losses]
+    losses += [one for row in found.workloads for one in row.losses]
+    lost = {one.code for one in losses if one.rank is Rank.BREAKS}
+    more = f"; {counted(len(lost), 'behavior')} lost (-o wide)" if lost else ""
+    yield ", ".join(parts) + more
+
+
+def _document(found: Migration, kubernetes: str, unseen: list[dict[str, Any]]) -> dict[str, Any]:
+    gate = {"name": "DRAExtendedResource", "stage": found.gate.stage, "on": found.gate.on}
+    return {
+        "kubernetes": kubernetes,
+        "gate": gate,
+        "resources": [_resource(one) for one in found.resources],
+        "workloads": [_workload(one) for one in found.workloads],
+        "losses": [one.as_json() for one in found.losses],
+        "unseen": unseen,
+    }
+
+
+def _resource(row: ResourceReport) -> dict[str, Any]:
+    one: Resource = row.resource
+    return {
+        "name": one.name,
+        "now": one.now,
+        "then": one.then,
+        "served": {
+            "class": one.serving.name if one.serving else None,
+            "exists": one.serving is not None,
+            "exact": one.exact,
+        },
+        "nodes": {kind: list(one.of(kind)) for kind in NodeSource},
+        "plugin": {
+            "vendor": one.name.partition("/")[0],
+            "sharing": {"strategy": one.strategy or None, "replicas": one.replicas},
+            "mig": one.mig or None,
+        },
+        "losses": [loss.as_json() for loss in row.losses],
+    }
+
+
+def _workload(row: WorkloadReport) -> dict[str, Any]:
+    one = row.asking
+    return {
+        "namespace": one.namespace,
+        "kind": one.kind,
+        "name": one.name,
+        "pods": one.count,
+        "asks": {name: one.each(name) for name in one.resources},
+        "answer": row.answer,
+        "losses": [loss.as_json() for loss in row.losses],
+    }

@@ -1,0 +1,155 @@
+"""`kubectl dra migrate`: from device plug-ins to DRA."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from dragoman.cli import hoisted
+from dragoman_toolkit.dra.cluster.options import connected, filename_option, output_option
+from dragoman_toolkit.dra.output import show
+
+if TYPE_CHECKING:
+    from dragoman_toolkit.dra.cluster.options import Command
+    from dragoman_toolkit.dra.cluster.source import Source
+    from dragoman_toolkit.dra.formats import Output
+
+_EXAMPLES = """\
+\b
+Examples:
+  kubectl dra migrate report                      # what would be lost, by resource and workload
+  kubectl dra migrate report -f deployment.yaml   # of workloads that do not run yet
+  kubectl dra migrate classes | kubectl apply --dry-run=server -f -
+
+\b
+Exit status:
+  0  everything runs unchanged; every resource has a class
+  1  something does not run, needs a change, or is lost
+  2  something could not be read, or bad input
+"""
+
+
+class _Commands(click.Group):
+    """Takes options of all commands before its own commands as well."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, hoisted(args))
+
+
+@click.group(cls=_Commands, epilog=_EXAMPLES)
+def migrate() -> None:
+    """Plan the way from device plug-ins to DRA. Nothing is written to the cluster.
+
+    A DeviceClass with extendedResourceName serves `limits: {nvidia.com/gpu: 1}` without a change
+    of the pod (KEP-5004): on by default since Kubernetes 1.36.
+    """
+
+
+def _judging(command: Command) -> Command:
+    """Add what both commands share, the options about clusters apart."""
+    for option in (
+        click.option(
+            "--map",
+            "mapped",
+            multiple=True,
+            metavar="RESOURCE=CLASS",
+            help="The class that serves a resource which is not known here.",
+        ),
+        click.option(
+            "--resource",
+            "only",
+            multiple=True,
+            metavar="NAME",
+            help="Answer about this extended resource only, such as nvidia.com/gpu.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+_REPORT_EXAMPLES = """\
+\b
+Examples:
+  kubectl dra migrate report
+  kubectl dra migrate report --resource nvidia.com/gpu -o wide
+  kubectl dra migrate report -n ml -f job.yaml
+  kubectl dra migrate report --profile 1.35,DRAExtendedResource=true
+  kubectl dra migrate report --snapshot cluster.jsonl -o json
+
+\b
+Exit status:
+  0  everything runs unchanged, and no behavior is lost that users rely on
+  1  something does not run, needs a change, or is lost
+  2  something could not be read, or bad input
+"""
+
+
+@migrate.command(epilog=_REPORT_EXAMPLES)
+@filename_option("Report of these workloads, in files or folders; - for standard input.")
+@click.option(
+    "--scheduler",
+    "schedulers",
+    multiple=True,
+    metavar="NAME",
+    help="A scheduler of pods that is kube-scheduler under another name.",
+)
+@_judging
+@connected
+@output_option
+def report(  # noqa: PLR0913, PLR0917 — one parameter for each option
+    source: Source,
+    filenames: tuple[str, ...],
+    schedulers: tuple[str, ...],
+    mapped: tuple[str, ...],
+    only: tuple[str, ...],
+    output: Output,
+) -> None:
+    """Say what would be lost by moving from device plug-ins to DRA.
+
+    NOW is what pods can get of a resource today, THEN how many devices its class selects, or will
+    select once the driver publishes them. A workload runs `unchanged`, needs a `change` that this
+    command prints, is `blocked`, or is `done`.
+    """
+    from dragoman_toolkit.dra.migration import answers  # noqa: PLC0415 — heavy, not for --help
+
+    answer = answers.report(
+        source, answers.Question(filenames, schedulers, mapped, only), wide=output == "wide"
+    )
+    show(answer, output)
+    sys.exit(answer.status)
+
+
+_CLASSES_EXAMPLES = """\
+\b
+Examples:
+  kubectl dra migrate classes
+  kubectl dra migrate classes nvidia.com/gpu
+  kubectl dra migrate classes | kubectl apply -f -
+
+\b
+Exit status:
+  0  every resource that pods ask for has a class, or gets one
+  1  a resource that pods ask for gets no class
+  2  something could not be read, or bad input
+"""
+
+
+@migrate.command(epilog=_CLASSES_EXAMPLES)
+@click.argument("resources", nargs=-1, metavar="[RESOURCE…]")
+@_judging
+@connected
+def classes(
+    source: Source, resources: tuple[str, ...], mapped: tuple[str, ...], only: tuple[str, ...]
+) -> None:
+    """Print the DeviceClasses that serve resources of device plug-ins, as YAML for kubectl apply.
+
+    A class that selects no device of a driver that publishes some is commented out. Standard error
+    says which resources get no class, and why.
+    """
+    from dragoman_toolkit.dra.migration import answers  # noqa: PLC0415 — heavy, not for --help
+
+    question = answers.Question(mapped=mapped, only=(*resources, *only))
+    status = answers.classes(source, question)
+    sys.exit(status)

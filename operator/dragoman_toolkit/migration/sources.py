@@ -1,0 +1,268 @@
+"""Where each node gets an extended resource from: its device plug-in, devices of a class, or both.
+
+kube-scheduler decides per node (KEP-5004): a class serves a resource only where
+`status.allocatable` has 0 of it or lacks it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from dragoman.allocation.extendedresources import class_of, is_extended
+from dragoman.inventory.inventory import Classes, Inventory, InventoryDevice
+from dragoman.model.amounts import AmountError, amount
+from dragoman.model.deviceclass import DeviceClass
+from dragoman_toolkit.migration.asks import part
+from dragoman_toolkit.migration.counterparts import (
+    SRIOV,
+    Around,
+    Counterpart,
+    Exactness,
+    counterpart,
+)
+
+Document = Mapping[str, Any]
+
+
+class NodeSource(StrEnum):
+    """What serves a resource on a node."""
+
+    PLUGIN = "plugin"
+    DRA = "dra"
+    BOTH = "both"
+    """A plug-in, and devices that the class selects as well: two pods can get one device."""
+    STALE = "stale"
+    """A plug-in that has ended: capacity or pods are left, allocatable is 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceNode:
+    """One resource on one node."""
+
+    name: str  # Of the node
+    source: NodeSource
+    now: int  # What pods can get of it today
+    devices: int  # Devices there that the serving class selects
+    replicas: int = 1  # Pods that share a device today
+
+    @property
+    def then(self) -> int:
+        """Devices that pods can get once DRA serves the resource there."""
+        return self.devices or self.now // self.replicas
+
+
+@dataclass(frozen=True)
+class Resource:
+    """An extended resource of the cluster."""
+
+    name: str
+    counterpart: Counterpart  # Which devices stand for it
+    serving: DeviceClass | None  # The class that names it; None where none does
+    selecting: DeviceClass | None  # The serving class, or the one that would be made
+    rivals: tuple[DeviceClass, ...]  # Further classes that name it
+    nodes: tuple[ResourceNode, ...]  # That have it, or devices for it, by name
+    published: bool  # Whether the driver publishes devices where the resource is
+    strategy: str = ""  # `time-slicing` or `mps` where nodes share devices
+    mig: str = ""  # NVIDIA's `migStrategy` where nodes say one
+
+    def of(self, *sources: NodeSource) -> tuple[str, ...]:
+        """Return the nodes with these sources."""
+        return tuple(one.name for one in self.nodes if one.source in sources)
+
+    @property
+    def now(self) -> int:
+        """What pods can get today."""
+        return sum(one.now for one in self.nodes)
+
+    @property
+    def then(self) -> int:
+        """Devices with DRA alone; 0 where no device stands for it."""
+        lost = self.counterpart.exact in (Exactness.NONE, Exactness.LOST)
+        return 0 if lost and not self.serving else sum(one.then for one in self.nodes)
+
+    @property
+    def replicas(self) -> int:
+        """The most pods that share a device."""
+        return max((one.replicas for one in self.nodes), default=1)
+
+    @property
+    def exact(self) -> Exactness:
+        """Whether pods get with DRA what they get today."""
+        return Exactness.LOST if self.replicas > 1 else self.counterpart.exact
+
+
+class Sources:
+    """Finds the resources of a cluster.
+
+    Args:
+        inventory: Of the cluster.
+        nodes: Reduced Nodes.
+        mapped: Classes for resources that are not known, by resource.
+    """
+
+    def __init__(
+        self, inventory: Inventory, nodes: Iterable[Document], mapped: Mapping[str, str]
+    ) -> None:
+        self._inventory = inventory
+        self.nodes = sorted(nodes, key=_name)
+        self._mapped = mapped
+        self._evaluator = Classes(inventory.profile)
+
+    def resources(self, asked: Iterable[str], only: Iterable[str] = ()) -> tuple[Resource, ...]:
+        """Return the resources that nodes publish, classes name or workloads ask for, by name."""
+        names = {*asked} | {
+            name
+            for node in self.nodes
+            for field in ("allocatable", "capacity")
+            for name in part(part(node, "status"), field)
+            if is_extended(name)
+        }
+        names |= {one.extended_resource for one in self._inventory.world.classes.values()}
+        wanted = {*only}
+        found = (one for one in sorted(names - {""}) if not wanted or one in wanted)
+        return tuple(map(self._resource, found))
+
+    def _resource(self, name: str) -> Resource:
+        labels = [part(part(node, "metadata"), "labels") for node in self._with(name)]
+        mig = next((str(one["nvidia.com/mig.strategy"]) for one in labels if _mig(name, one)), "")
+        around = Around(mig == "single", self._partitioned, self._drivers, self._sriov)
+        stands = counterpart(name, around)
+        classes = self._inventory.world.classes
+        serving = class_of(name, classes)
+        rivals = [one for one in classes.values() if one.extended_resource == name]
+        made = None
+        if mapped := classes.get(self._mapped.get(name, "")):
+            made = mapped
+        elif stands.driver and stands.exact in (Exactness.EXACT, Exactness.APPROXIMATE):
+            made = DeviceClass(name, (stands.expression,))
+        selecting = serving or made
+        counts = self.counts(selecting) if selecting else {}
+        nodes = [self._on(name, node, counts.get(_name(node), 0)) for node in self.nodes]
+        return Resource(
+            name=name,
+            counterpart=stands,
+            serving=serving,
+            selecting=selecting,
+            rivals=tuple(sorted((one for one in rivals if one is not serving), key=_class_name)),
+            nodes=tuple(one for one in nodes if one),
+            published=self._published(stands.driver, [one for one in nodes if one]),
+            strategy=next((found for one in labels if (found := _strategy(name, one))), ""),
+            mig=mig,
+        )
+
+    def counts(self, kind: DeviceClass) -> Mapping[str, int]:
+        """Return how many devices a class selects, by node; those of several nodes under ''."""
+        return Counter(one.node for one in self.selected(kind))
+
+    def selected(self, kind: DeviceClass) -> tuple[InventoryDevice, ...]:
+        """Return the devices that a class selects."""
+        found = self._inventory.devices.values()
+        return tuple(
+            one
+            for one in found
+            if one.content and self._evaluator.selects(kind, one.id, one.content)
+        )
+
+    def _with(self, resource: str) -> Iterable[Document]:
+        for node in self.nodes:
+            if resource in part(part(node, "status"), "allocatable"):
+                yield node
+
+    def _on(self, resource: str, node: Document, devices: int) -> ResourceNode | None:
+        status = part(node, "status")
+        allocatable = count(part(status, "allocatable"), resource)
+        capacity = count(part(status, "capacity"), resource)
+        labels = part(part(node, "metadata"), "labels")
+        replicas = _replicas(resource, labels)
+        if allocatable:
+            source = NodeSource.BOTH if devices else NodeSource.PLUGIN
+            return ResourceNode(_name(node), source, allocatable, devices, replicas)
+        if devices:
+            return ResourceNode(_name(node), NodeSource.DRA, devices, devices)
+        held = (_name(node), resource) in self._holding
+        if capacity or (held and resource in part(status, "allocatable")):
+            return ResourceNode(_name(node), NodeSource.STALE, capacity if held else 0, 0, replicas)
+        return None
+
+    @cached_property
+    def _holding(self) -> frozenset[tuple[str, str]]:
+        """Nodes with pods that ask for a resource and have not ended."""
+        return frozenset(
+            (node, name)
+            for one in self._inventory.world.pods.values()
+            if one.pod.phase not in ("Succeeded", "Failed")
+            if (node := str(part(one.document, "spec").get("nodeName") or ""))
+            for container in part(one.document, "spec").get("containers") or ()
+            for name in part(part(container, "resources"), "requests")
+            if is_extended(name)
+        )
+
+    def _published(self, driver: str, nodes: Iterable[ResourceNode]) -> bool:
+        """Whether a driver has slices on a node that has the resource by its plug-in.
+
+        A driver that runs on other nodes alone says nothing about the devices of these.
+        """
+        plugin = {one.name for one in nodes if one.source is not NodeSource.DRA}
+        own = [one for one in self._inventory.devices.values() if one.id.driver == driver]
+        return any(not plugin or one.node in plugin for one in own)
+
+    @cached_property
+    def _drivers(self) -> frozenset[str]:
+        return frozenset(pool.driver for pool in self._inventory.pools)
+
+    @cached_property
+    def _partitioned(self) -> bool:
+        return any(one not in ("", "amdgpu") for one in self._texts("gpu.amd.com", "type"))
+
+    @cached_property
+    def _sriov(self) -> frozenset[str]:
+        """Resource names that SR-IOV devices carry as an attribute."""
+        return frozenset(self._texts(SRIOV, "k8s.cni.cncf.io/resourceName")) - {""}
+
+    def _texts(self, driver: str, attribute: str) -> list[str]:
+        """Return an attribute of each device of a driver; empty for a device without it."""
+        return [
+            str(one.content.attributes.get(attribute, {}).get("string") or "")
+            for one in self._inventory.devices.values()
+            if one.id.driver == driver and one.content
+        ]
+
+
+def count(amounts: Document, resource: str) -> int:
+    """Return a whole number of a Node's status; 0 for what is none."""
+    try:
+        return amount(str(amounts.get(resource) or "0")).nanos // 10**9
+    except (AmountError, ValueError):
+        return 0
+
+
+def _name(node: Document) -> str:
+    return str(part(node, "metadata").get("name") or "")
+
+
+def _class_name(kind: DeviceClass) -> str:
+    return kind.name
+
+
+def _mig(resource: str, labels: Document) -> bool:
+    return resource.startswith("nvidia.com/") and "nvidia.com/mig.strategy" in labels
+
+
+def _replicas(resource: str, labels: Document) -> int:
+    """Return how many pods share a device, as gpu-feature-discovery labels the node."""
+    prefix, _, name = resource.partition("/")
+    if prefix != "nvidia.com":
+        return 1
+    text = str(labels.get(f"nvidia.com/{name.removesuffix('.shared')}.replicas") or "1")
+    return max(int(text), 1) if text.isascii() and text.isdigit() and len(text) < 7 else 1
+
+
+def _strategy(resource: str, labels: Document) -> str:
+    """Return how a node shares its devices; empty where it does not."""
+    if _replicas(resource, labels) == 1:
+        return ""
+    prefix = f"nvidia.com/{resource.partition('/')[2].removesuffix('.shared')}"
+    return str(labels.get(f"{prefix}.sharing-strategy") or "time-slicing")
