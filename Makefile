@@ -194,6 +194,26 @@ test-node: controlplane ## Run the tests whose containers really run (root on Li
 soak: controlplane ## Break the control plane at random under churn (MINUTES=n SEED=n)
 	@$(PY) -m tests.e2e.faults.soak $(MINUTES) $(SEED)
 
+SIMULATE := $(PY) -m tests.simulation
+
+.PHONY: simulate
+simulate: setup ## Simulate clusters in virtual time for 60 s (SEEDS=1000 SCENARIO=leaders FIRST=1; SEED=25 SCENARIO=return for one run with its trace)
+	@$(if $(SEED),$(SIMULATE) seed $(SEED) $(or $(SCENARIO),leaders) --trace,\
+		$(if $(SEEDS),$(SIMULATE) run --seeds $(SEEDS),$(SIMULATE) run --seeds 1000000 --seconds 60) \
+		--first $(or $(FIRST),1) $(if $(SCENARIO),--scenario $(SCENARIO)))
+
+.PHONY: simulate-enumerate
+simulate-enumerate: setup ## Perturb every write of the simulated workloads in 13 ways (WORKLOAD=job,leaders)
+	@$(SIMULATE) enumerate --workload "$(WORKLOAD)"
+
+.PHONY: simulate-minimise
+simulate-minimise: setup ## Make the schedule of a failing simulation smaller (SEED=n SCENARIO=s)
+	@$(SIMULATE) minimise $(SEED) $(SCENARIO)
+
+.PHONY: simulate-mutants
+simulate-mutants: setup ## Plant faults in copies of the operator, and measure how soon simulations find each (ONLY=lease)
+	@$(PY) -m tests.simulation.mutants --only "$(ONLY)"
+
 # What is built quickly runs more slowly.
 bench bench-%: export DRAGOMAN_BUILD := optimized
 

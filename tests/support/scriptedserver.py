@@ -14,6 +14,8 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 PATIENCE = 30
 END = {"k8s.io/initial-events-end": "true"}
 CLOSING = web.AppKey("closing", asyncio.Event)
+TOLD = web.AppKey("told", dict[str, Any])
+"""Objects by the end of their URL path, as the lines of watches have told them."""
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
@@ -47,6 +49,7 @@ class ScriptedServer:
         """Listen on a free port."""
         application = web.Application()
         application[CLOSING] = self._closing
+        application[TOLD] = {}
         application.router.add_get("/{path:.*}", self._answer)
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
@@ -65,6 +68,9 @@ class ScriptedServer:
             self.refusals -= 1
             answer = refused(403) if self.refusals >= 0 else page((), self.version)
             return await answer(request)
+        known = request.app[TOLD].get(request.path.rsplit("/", 1)[-1])
+        if known is not None and not request.query:
+            return await plain(200, known)(request)
         token = request.headers.get("Authorization", "")
         self.requests.append({**request.query, "token": token})
         if self.script:
@@ -100,6 +106,7 @@ def told(*lines: bytes, ends: bool = False) -> Answer:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
         for line in lines:
+            _note(request, line)
             await response.write(line)
         if not ends:
             await request.app[CLOSING].wait()
@@ -115,12 +122,26 @@ def torn(*lines: bytes) -> Answer:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
         for line in lines:
+            _note(request, line)
             await response.write(line)
         assert request.transport is not None
         request.transport.abort()
         return response
 
     return answer
+
+
+def _note(request: web.Request, line: bytes) -> None:
+    try:
+        told_event = orjson.loads(line)
+        item = told_event["object"]
+        name = item["metadata"]["name"]
+    except (ValueError, KeyError, TypeError):
+        return  # one of the faults
+    if told_event["type"] == "DELETED":
+        request.app[TOLD].pop(name, None)
+    else:
+        request.app[TOLD][name] = item
 
 
 def streamed(*items: Json, version: int) -> Answer:

@@ -71,16 +71,22 @@ class PublishClaims:
     namespace: str
     # Entry name -> claim name; only what differs from the stored status
     published: Mapping[str, str]
+    version: str = ""  # resourceVersion of the object that this was planned from
 
     def without(self, claims: Collection[str]) -> "PublishClaims":
         """Return the same but for the entries of these claims."""
         kept = {entry: name for entry, name in self.published.items() if name not in claims}
         return replace(self, published=kept)
 
-    def document(self) -> dict[str, Any]:
-        """Return the strategic merge patch."""
+    def document(self, *, exact: bool = False) -> dict[str, Any]:
+        """Return the strategic merge patch.
+
+        Args:
+            exact: Whether the API server refuses it (409) where the object has changed at all.
+        """
+        version = {"resourceVersion": self.version} if exact and self.version else {}
         return {
-            "metadata": {"uid": self.holder.uid},
+            "metadata": {"uid": self.holder.uid, **version},
             "status": {
                 "resourceClaimStatuses": [
                     {"name": entry, "resourceClaimName": claim}

@@ -42,8 +42,13 @@ def _combine(facts: HolderFacts) -> ClaimPlan:
     changed = {e: name for e, name in wanted.items() if holder.published.get(e) != name}
     actions: tuple[Action, ...] = creations
     if changed:
+        metadata = holder.metadata
         bind = PublishClaims(
-            ClaimReason.BINDING, holder.reference, holder.metadata.namespace, changed
+            ClaimReason.BINDING,
+            holder.reference,
+            metadata.namespace,
+            changed,
+            metadata.resource_version,
         )
         actions = (*creations, bind)
     return ClaimPlan(actions, tuple(wait for d in decisions.values() for wait in d.pending))

@@ -13,6 +13,7 @@ from dragoman.claims.reservation import (
     over_limit_notice,
     record_departures,
     reservations,
+    unseen,
     update_reserved_for,
     waits,
 )
@@ -48,7 +49,7 @@ def plan_claim(facts: ClaimFacts) -> ClaimPlan:
         plan = step(facts, reserved)
         if plan is not None:
             return plan
-    pending = over_limit_notice(facts, reserved) + waits(facts, reserved)
+    pending = over_limit_notice(facts, reserved) + waits(facts, reserved) + unseen(facts, reserved)
     return ClaimPlan(pending=pending, left=reserved.left)
 
 

@@ -117,7 +117,24 @@ def _bound(facts: HolderFacts, entry: ClaimEntry) -> Decision | None:
         if read not in facts.live:
             return Decision(live_reads=(read,))
     claim = _stored(facts, name)
-    return SETTLED if claim is not None and _is_valid_for(facts, claim) else None
+    if claim is None or not _is_valid_for(facts, claim):
+        return None
+    used = _used_twin(facts, entry, claim)
+    return SETTLED if used is None else Decision(bind_to=used.metadata.name)
+
+
+def _used_twin(facts: HolderFacts, entry: ClaimEntry, named: Claim) -> Claim | None:
+    """Return the claim whose devices the holder has, where the status names an unused twin of it.
+
+    Two controllers may have made one each; the later publication wins, after the scheduler has
+    reserved the claim that was named before. A kubelet that prepares the pod again would find a
+    claim without devices.
+    """
+    if named.allocated or named.consumers:
+        return None
+    uid = facts.holder.metadata.uid
+    twins = _generated_for(facts, facts.holder, entry)
+    return next((one for one in twins if any(user.uid == uid for user in one.consumers)), None)
 
 
 def _is_valid_for(facts: HolderFacts, claim: Claim) -> bool:

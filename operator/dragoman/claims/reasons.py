@@ -88,6 +88,10 @@ class ClaimReason(StrEnum):
         "ContainersEnded",
         "No pod that left the API keeps the claim any more; the record of it is removed.",
     )
+    CONSUMER_UNSEEN = (
+        "ConsumerUnseen",
+        "A consumer exists, but its watch has not reported it; it is looked for again.",
+    )
     CLAIM_DELETED = "ClaimDeleted", "A claim under deletion without consumers is deallocated."
     NOTHING_TO_PROTECT = (
         "NothingToProtect",

@@ -16,6 +16,9 @@ from dragoman.model.nodehealth import NodeHealth
 from dragoman.model.pod import Pod
 from dragoman.model.podgroup import PodGroup
 
+UNSEEN_AGAIN = 30.0
+"""Seconds until a consumer that only a live read has shown is looked for again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reservations:
@@ -237,6 +240,21 @@ def over_limit_notice(facts: ClaimFacts, reserved: Reservations) -> tuple[Pendin
     return (
         Pending(ClaimReason.RESERVATIONS_FULL, facts.claim.metadata.name, message, report=True),
     )
+
+
+def unseen(facts: ClaimFacts, reserved: Reservations) -> tuple[Pending, ...]:
+    """Look again for consumers that only a live read has shown.
+
+    A watch that breaks may miss a pod from its beginning to its end: no event tells then that it is
+    gone.
+    """
+    known = {pod.metadata.uid for one in reserved.kept if (pod := facts.pods.get(one.name))}
+    names = [one.name for one in reserved.kept if one.is_pod and one.uid not in known]
+    if not names or reserved.left:
+        return ()
+    message = f'the watch has not reported pod "{names[0]}" yet'
+    subject = facts.claim.metadata.name
+    return (Pending(ClaimReason.CONSUMER_UNSEEN, subject, message, after=UNSEEN_AGAIN),)
 
 
 def is_done(found: Found) -> bool:

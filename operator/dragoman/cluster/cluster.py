@@ -85,7 +85,7 @@ class ClusterStores:
         self._whole_claim: Callable[[Document], Claim] = Claim.parse
         self._node_content: Parse | None = None
         own_write = state.own_writes.take
-        roll_back = state.roll_back
+        roll_back = self._roll_back
         self.nodes: Informer[NodeHealth] = Informer(client, NODES, self._node)
         self.pods: Informer[Pod] = Informer(
             client,
@@ -115,6 +115,12 @@ class ClusterStores:
             )
 
         self.essential: list[Informer[Any]] = [*self]
+
+    def _roll_back(self) -> None:
+        """Trust the next list of everything: one resource has shown that etcd was restored."""
+        self.state.roll_back()
+        for informer in self:
+            informer.relist()
 
     def __iter__(self) -> Iterator[Informer[Any]]:
         """Iterate over the informers of what the life-cycle of claims needs, if it is served."""

@@ -13,10 +13,11 @@ from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import MERGE_PATCH, Client, find, items
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
-from dragoman.kube.store import DeletedUIDs, Fact, Store
+from dragoman.kube.store import DeletedUIDs, Fact, HasMetadata, Store
 from dragoman.kube.watchhealth import WatchHealth
 from dragoman.logs import logger
 from dragoman.model.fields import Document, MalformedObjectError
+from dragoman.model.metadata import is_older
 
 _PLACE = re.compile(
     rb'"metadata":\{"name":"([^"\\]+)",(?:"generateName":"[^"\\]*",)?(?:"namespace":"([^"\\]+)")?'
@@ -57,6 +58,8 @@ class Informer(Generic[Fact]):
     is_unchanged: Callable[[bytes], bool] = lambda _: False
     # Called when the store has begun to trust the next list; see `roll_back`
     rolled_back: Callable[[], None] = lambda: None
+    # Lists again as soon as possible; set by what watches
+    relist: Callable[[], None] = lambda: None
     field_selector: str = ""  # Restricts lists and watches, as `metadata.name=x`; empty for all.
     namespace: str = ""  # Restricts lists and watches; empty for all
     # Set after the first complete list
@@ -133,8 +136,9 @@ class Informer(Generic[Fact]):
         return self.store.get((place[2] or b"").decode(), place[1].decode()) is not None
 
     def roll_back(self) -> None:
-        """Trust the next list: the server lists older versions, because etcd was restored."""
+        """List again, and trust that list: etcd was restored, and has older versions."""
         self.store.roll_back()
+        self.relist()
         self.rolled_back()
 
     def handle(self, event: Mapping[str, Any]) -> None:
@@ -172,6 +176,9 @@ class Informer(Generic[Fact]):
         known = self.store.get(namespace, name)
         found = await self.read(namespace, name)
         if found is not None:
+            if known is not None and _is_before(found, known):
+                # What was stored before the read began is newer: etcd was restored since.
+                self.roll_back()
             self.changed(found)
         elif known is not None:
             self.missing(known)
@@ -305,3 +312,7 @@ class Informer(Generic[Fact]):
             known = self.store.get(namespace or "", name or "")
             if known is not None and known.metadata.uid == metadata.get("uid"):
                 self.missing(known)
+
+
+def _is_before(found: HasMetadata, known: HasMetadata) -> bool:
+    return is_older(found.metadata.resource_version, known.metadata.resource_version)

@@ -56,7 +56,13 @@ class Reflector:
     """Lines of the watch that have arrived and are not handled yet."""
     _use_watch_list: bool = True
     _verify_version: bool = False
+    _must_list: bool = False
+    _watching: asyncio.Timeout | None = None
     _backoff: Backoff = field(default_factory=Backoff)
+
+    def __post_init__(self) -> None:
+        """Let the informer ask for a list."""
+        self.informer.relist = self._relist
 
     @property
     def health(self) -> WatchHealth:
@@ -67,12 +73,13 @@ class Reflector:
         """List and watch until cancelled."""
         while True:
             try:
-                while not self._version:
+                while not self._version or self._must_list:
+                    self._must_list, self._version = False, ""
                     await self._list()
                 if self._verify_version:
                     await self._check_rollback()
                     continue
-                await self._watch()
+                await self._watch_until_relist()
             except ExpiredError as error:
                 self._expire()
                 await self._back_off("expired", error)
@@ -89,16 +96,50 @@ class Reflector:
 
     def _expire(self) -> None:
         """Give up the version to continue from, but remember how new it was."""
-        if self._version.isdigit():
-            self._last_list_version = max(self._last_list_version, int(self._version))
+        for version in (self._version, self.informer.store.newest_version):
+            if version.isdigit():
+                self._last_list_version = max(self._last_list_version, int(version))
         self._version = ""
 
+    def _relist(self) -> None:
+        """List again as soon as possible, whatever the version of the list is."""
+        self._must_list = True
+        self._last_list_version = 0
+        if self._watching is not None:
+            self._watching.reschedule(asyncio.get_running_loop().time())
+
+    async def _watch_until_relist(self) -> None:
+        try:
+            async with asyncio.timeout(None) as self._watching:
+                await self._watch()
+        except TimeoutError:
+            if not self._must_list:
+                raise
+        finally:
+            self._watching = None
+
     async def _check_rollback(self) -> None:
-        """List again where the server is at an older version: a watch would stay silent there."""
-        query = {**self.informer.query, "limit": "1"}
-        page = await self.informer.client.get(self.informer.path, **query)
-        if is_older(str(page["metadata"]["resourceVersion"]), self._version):
+        """Find out whether the server knows what is stored; list again where it may not.
+
+        etcd may have been restored. A watch would stay silent at a version that the server has not
+        issued yet. Where it has issued as many since, the newest stored fact tells: the server
+        still has it in that version, or everything is listed again. (Responses to own writes are
+        stored before the watch has them.)
+        """
+        informer, newest = self.informer, self.informer.store.newest
+        query = {**informer.query, "limit": "1"}
+        page = await informer.client.get(informer.path, **query)
+        version = str(page["metadata"]["resourceVersion"])
+        known = informer.store.newest_version
+        if is_older(version, self._version) or is_older(version, known):
             self._expire()
+        elif known:
+            found: HasMetadata | None = None  # what was deleted last cannot be read
+            if newest is not None:
+                metadata = newest.metadata
+                found = await informer.read(metadata.namespace, metadata.name)
+            if found is None or found.metadata.resource_version != known:
+                informer.roll_back()
         self._verify_version = False
 
     async def _back_off(self, cause: str, error: Exception) -> None:

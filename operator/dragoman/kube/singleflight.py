@@ -30,7 +30,8 @@ class SingleFlight(Generic[Key, Result]):
         """Return the result of a read that begins after this call."""
         if key not in self._next:
             previous = self._running.get(key)
-            self._next[key] = asyncio.create_task(self._run(key, previous))
+            self._next[key] = read = asyncio.create_task(self._run(key, previous))
+            read.add_done_callback(_ignore_failure)
         return await asyncio.shield(self._next[key])
 
     async def _run(self, key: Key, previous: asyncio.Task[Result] | None) -> Result:
@@ -42,3 +43,9 @@ class SingleFlight(Generic[Key, Result]):
         finally:
             if self._running.get(key) is running:
                 del self._running[key]
+
+
+def _ignore_failure(read: asyncio.Task[Result]) -> None:
+    """Let a read fail in silence: its callers get the error, and may all have been cancelled."""
+    if not read.cancelled():
+        read.exception()

@@ -82,6 +82,8 @@ class Store(Generic[Fact]):
         self._deleted = deleted
         self._doubted: set[str] = set()
         self._count = 0
+        self._newest = ""
+        self._newest_place = ("", "")
 
     def __len__(self) -> int:
         """Return how many facts there are."""
@@ -99,6 +101,18 @@ class Store(Generic[Fact]):
     def namespace(self, namespace: str) -> Mapping[str, Fact]:
         """Return the facts of a namespace by name; a live view."""
         return self._facts.get(namespace) or {}
+
+    @property
+    def newest_version(self) -> str:
+        """The newest resourceVersion that was stored, by a watch or by an own write."""
+        return self._newest
+
+    @property
+    def newest(self) -> Fact | None:
+        """The fact of that version; None where it has been deleted since."""
+        fact = self.get(*self._newest_place)
+        same = fact is not None and fact.metadata.resource_version == self._newest
+        return fact if same else None
 
     def find(self, index: str, key: Hashable) -> list[Fact]:
         """Return the facts that an index has under a key."""
@@ -131,12 +145,16 @@ class Store(Generic[Fact]):
         self._facts.setdefault(metadata.namespace, {})[metadata.name] = fact
         self._count += 1
         self._file(fact)
+        if not is_older(metadata.resource_version, self._newest):
+            self._newest = metadata.resource_version
+            self._newest_place = (metadata.namespace, metadata.name)
         return True
 
     def drop(self, namespace: str, name: str, uid: str) -> Fact | None:
         """Delete a fact; return the stored one."""
         self._deleted.add(uid)
         self._doubted.discard(uid)
+        self._newest_place = ("", "")  # the deletion is newer, and cannot be read again
         stored = self.get(namespace, name)
         if stored is None or stored.metadata.uid != uid:
             return None
@@ -159,6 +177,7 @@ class Store(Generic[Fact]):
         that were deleted after the backup exist again, with their UIDs.
         """
         self._deleted.clear()
+        self._newest, self._newest_place = "", ("", "")
         self._doubted = {fact.metadata.uid for fact in self}
 
     def is_past(self, fact: Fact) -> bool:

@@ -55,6 +55,9 @@ class ClaimApplier:
     cluster: ClusterStores  # Where to; responses are stored there
     handlers: EventHandlers  # Know which key caused a write
     may_write: Callable[[], bool]  # Whether this process leads; checked before every write
+    # Whether another controller may name claims at the same time: a status that has changed since
+    # it was stored then stays
+    contested: bool = False
     _admin_access_kept: float = float("-inf")
     _admin_access_dropped: tuple[float, int] = (float("-inf"), 0)
 
@@ -145,9 +148,12 @@ class ClaimApplier:
         path = resource.path(action.namespace, holder.name, "status")
         try:
             written = await self.cluster.client.patch(
-                path, action.document(), STRATEGIC_MERGE_PATCH
+                path, action.document(exact=self.contested), STRATEGIC_MERGE_PATCH
             )
         except ApiError as error:
+            if self.contested and error.code == 409:
+                await self._refresh_holder(action)
+                return ActionOutcome.STALE
             if error.code == 404 and await self._exists(resource, action):
                 raise
             if error.code == 404 or (error.code in {409, 422} and error.blames("metadata.uid")):
@@ -171,6 +177,11 @@ class ClaimApplier:
             reason=action.reason.value,
         )
         return ActionOutcome.DONE
+
+    async def _refresh_holder(self, action: PublishClaims) -> None:
+        holders = self.cluster.pods if action.holder.is_pod else self.cluster.groups
+        assert holders is not None
+        await holders.refresh(action.namespace, action.holder.name)
 
     async def _update_claim(
         self, action: UpdateReservedFor | RemoveFinalizer | RecordDepartures

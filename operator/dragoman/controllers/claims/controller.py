@@ -68,7 +68,7 @@ class ClaimController:
             cluster,
             self.queue,
             mode=mode,
-            applier=ClaimApplier(cluster, self._handlers, may_write),
+            applier=ClaimApplier(cluster, self._handlers, may_write, mode.contested),
             events=events,
             safe=self.safe,
         )

@@ -45,6 +45,7 @@ class ClaimMode:
     ) -> None:
         self.grace = grace
         self._auto = configured == "auto"
+        self.contested = configured != "own"  # Whether another controller may write the same
         self._takeover_after = takeover_after
         self._keep = keep
         self._clock = clock
