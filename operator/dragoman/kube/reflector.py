@@ -122,7 +122,7 @@ class Reflector:
         """Find out whether the server knows what is stored; list again where it may not.
 
         etcd may have been restored. A watch would stay silent at a version that the server has not
-        issued yet. Where it has issued as many since, the newest stored fact tells: the server
+        issued yet. Where it has issued as many since, the newest stored fact shows: the server
         still has it in that version, or everything is listed again. (Responses to own writes are
         stored before the watch has them.)
         """
