@@ -245,8 +245,8 @@ def over_limit_notice(facts: ClaimFacts, reserved: Reservations) -> tuple[Pendin
 def unseen(facts: ClaimFacts, reserved: Reservations) -> tuple[Pending, ...]:
     """Look again for consumers that only a live read has shown.
 
-    A watch that breaks may miss a pod from its beginning to its end: no event reports then that it is
-    gone.
+    A watch that breaks may miss a pod from its beginning to its end: no event then reports that it
+    is gone.
     """
     known = {pod.metadata.uid for one in reserved.kept if (pod := facts.pods.get(one.name))}
     names = [one.name for one in reserved.kept if one.is_pod and one.uid not in known]
