@@ -37,7 +37,7 @@ class ObstacleCode(StrEnum):
 class Obstacle:
     """Something about the pod or its claims."""
 
-    code: ObstacleCode  # What kind of obstacle it is
+    code: StrEnum  # What kind of obstacle it is
     message: str  # What it is, with names
     remedy: str = ""  # What removes it; empty where there is nothing to do but to wait
     stops: bool = True  # Whether the scheduler places the pod nowhere because of it

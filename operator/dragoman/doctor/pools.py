@@ -66,7 +66,7 @@ def _silence(
                 return None
             remedy = f"kubectl delete resourceslice {pool.slices[0].name}"
             return f"slices remain, but node {pool.node} does not exist", remedy, pool.since
-        ready = _condition(node.document, "Ready")
+        ready = condition(node.document, "Ready")
         since = str(ready.get("lastTransitionTime") or "")
         if ready and ready.get("status") != "True" and facts.age(since) >= settle:
             message = f"slices are published, but the kubelet of {pool.node} does not answer"
@@ -148,6 +148,10 @@ class Plugins:
         """Return the pod of the driver on the node of a pool."""
         return next(iter(self._of(facts, pool).by_node.get(pool.node, ())), None)
 
+    def ready_on(self, facts: DoctorFacts, pool: InventoryPool, node: str) -> PodFact | None:
+        """Return a pod of the driver on any node, a ready one where there is one."""
+        return max(self._of(facts, pool).by_node.get(node, ()), key=is_ready, default=None)
+
     def advice(self, facts: DoctorFacts, pool: InventoryPool) -> str:
         """Say where the reason for an unpublished slice stands."""
         pod = self.on_node(facts, pool) if pool.node else None
@@ -169,7 +173,7 @@ class Plugins:
             remedy = f"kubectl describe daemonset -n {other.namespace} {owner}"
             return f"slices are published, but no plugin pod runs on {pool.node}", remedy, ""
         pod = here[0]
-        since = str(_condition(pod.document, "Ready").get("lastTransitionTime") or "")
+        since = str(condition(pod.document, "Ready").get("lastTransitionTime") or "")
         if facts.age(since or pod.started) < facts.thresholds.settle:
             return None
         metadata = pod.pod.metadata
@@ -180,10 +184,11 @@ class Plugins:
 
 def is_ready(pod: PodFact) -> bool:
     """Whether a pod runs and its condition Ready is True."""
-    return pod.pod.phase == "Running" and _condition(pod.document, "Ready").get("status") == "True"
+    return pod.pod.phase == "Running" and condition(pod.document, "Ready").get("status") == "True"
 
 
-def _condition(document: Document, name: str) -> Document:
+def condition(document: Document, name: str) -> Document:
+    """Return a condition of an object; empty where it has none of that type."""
     found = (one for one in listed(document, "status", "conditions") if one.get("type") == name)
     return next(found, {})
 

@@ -13,6 +13,7 @@ from dragoman_toolkit.anonymous.parts import (
     CLAIM_SPEC,
     CONDITIONS,
     CONFIG,
+    CONTAINER_STATUSES,
     CONTAINERS,
     COUNTERS,
     DEVICE_FIELDS,
@@ -33,7 +34,6 @@ from dragoman_toolkit.anonymous.treatments import (
     DRIVER,
     ENTRY,
     FACT,
-    IMAGE,
     NAMESPACE,
     NODE_NAME,
     OBJECT,
@@ -41,7 +41,6 @@ from dragoman_toolkit.anonymous.treatments import (
     PROGRAM,
     REASON,
     REQUEST,
-    RESOURCE_ID,
     RESOURCE_NAME,
     SCHEDULER,
     TIME,
@@ -128,23 +127,8 @@ FIELDS: Mapping[str, Mapping[str, Tree]] = {
                     }
                 ],
             },
-            "containerStatuses": [
-                {
-                    "name": PROGRAM,
-                    "imageID": IMAGE,
-                    "allocatedResourcesStatus": [
-                        {
-                            "resources": [
-                                {
-                                    "resourceID": RESOURCE_ID,
-                                    "health": words("Healthy", "Unhealthy", "Unknown"),
-                                }
-                            ]
-                        }
-                    ],
-                    "state": {"waiting": {"reason": REASON}},
-                }
-            ],
+            "containerStatuses": CONTAINER_STATUSES,
+            "initContainerStatuses": CONTAINER_STATUSES,
             # Messages of the scheduler name nodes and claims.
             "conditions": [
                 {

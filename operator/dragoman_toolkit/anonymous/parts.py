@@ -36,6 +36,7 @@ from dragoman_toolkit.anonymous.treatments import (
     PROGRAM,
     REASON,
     REQUEST,
+    RESOURCE_ID,
     RESOURCE_NAME,
     TIME,
     UID,
@@ -224,3 +225,24 @@ API_WORDS = words(
     *("CREATE", "UPDATE", "DELETE", "CONNECT", "Cluster", "Namespaced"),
     *KINDS.values(),
 )
+CONTAINER_STATUSES: Tree = [
+    {
+        "name": PROGRAM,
+        "imageID": IMAGE,
+        "allocatedResourcesStatus": [
+            {
+                "resources": [
+                    {
+                        "resourceID": RESOURCE_ID,
+                        "health": words("Healthy", "Unhealthy", "Unknown"),
+                    }
+                ]
+            }
+        ],
+        # Messages of the kubelet name images, paths and devices.
+        "state": {
+            "waiting": {"reason": REASON, "message": words()},
+            "terminated": {"reason": REASON, "exitCode": number, "finishedAt": TIME},
+        },
+    }
+]

@@ -95,7 +95,11 @@ _CONTAINER: Mapping[str, Tree] = {
 _CONTAINER_STATUS: Mapping[str, Tree] = {
     "name": True,
     "allocatedResourcesStatus": True,
-    "state": {"waiting": {"reason": True}},
+    # Why a container does not start, or has ended, although its devices are allocated.
+    "state": {
+        "waiting": {"reason": True, "message": True},
+        "terminated": {"reason": True, "exitCode": True, "finishedAt": True},
+    },
 }
 _CONFIG: Tree = [{"requests": True, "source": True, "opaque": {"driver": True}}]
 _CLAIM_SPEC: Tree = {
@@ -135,6 +139,7 @@ _POD_STATUS: Mapping[str, Tree] = {
     "resourceClaimStatuses": True,
     "extendedResourceClaimStatus": True,
     "containerStatuses": [_CONTAINER_STATUS],
+    "initContainerStatuses": [_CONTAINER_STATUS],
     # The scheduler's message is what an explanation is compared with.
     "conditions": [
         {

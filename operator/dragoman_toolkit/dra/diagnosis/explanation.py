@@ -73,7 +73,14 @@ def reports(  # noqa: PLR0913, PLR0917 — one parameter for each option
         raise Unusable(f"node {node} not found{f'; did you mean {near}?' if near else ''}")
     with ProgressLine() as progress, TimeBudget(timeout, clock=time.thread_time):
         unsure = tuple(notes.unknown_labels(source, planned))
-        view = DiagnosisView(inventory, node, devices=devices, notes=unsure, progress=progress)
+        view = DiagnosisView(
+            inventory,
+            node,
+            devices=devices,
+            notes=unsure,
+            progress=progress,
+            snapshot=planned.snapshot,
+        )
         if filenames:
             return _of_files(view, planned)
         return [_of_object(source, view, kind, name) for name in names]

@@ -1,6 +1,7 @@
 """What `explain` says about pods, claims and templates."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import islice
 
 from dragoman.allocation import Allocated, Cluster, DeviceID
@@ -8,12 +9,14 @@ from dragoman.diagnosis import subject as subjects
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
 from dragoman.diagnosis.subject import Subject
 from dragoman.diagnosis.wording import words
+from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.inventory.ages import UNKNOWN
-from dragoman.inventory.facts.world import PodFact
+from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.inventory.usage.waiting import extended_resources
 from dragoman.model.claim import Claim
 from dragoman.model.metadata import Metadata
 from dragoman.model.pod import TERMINAL_PHASES
+from dragoman_toolkit.diagnosis import started
 from dragoman_toolkit.diagnosis.suggestions.suggest import suggest
 from dragoman_toolkit.dra.diagnosis import text
 from dragoman_toolkit.dra.diagnosis.report import DiagnosisView, report
@@ -162,20 +165,22 @@ def allocated(view: DiagnosisView, subject: Subject, kubelet: Kubelet) -> Report
         kubelet: Returns the kubelet's last warning about a pod.
     """
     found = subject.pod
+    snapshot = view.snapshot or Snapshot(taken=view.inventory.world.now)
+    facts = DoctorFacts(snapshot, view.inventory)
+    waits = found.pod.phase == "Pending"
+    warning = kubelet(found.pod.metadata) if waits else ""
+    hindered = tuple(started.obstacles(facts, subject, warning))
+    subject = replace(subject, obstacles=(*subject.obstacles, *hindered))
+    but = ", but does not run:" if hindered else "."
     blocks: list[Table | str | Cell] = [
-        f"Pod {found.key} has its devices on node {found.pod.node_name}."
+        f"Pod {found.key} has its devices on node {found.pod.node_name}{but}"
     ]
+    blocks += [one.text for one in subject.obstacles]
+    if waits and not hindered:
+        blocks.append("The kubelet has not started it yet.")
     who = who_table.of_pod(view.inventory, found, _claims(subject))
     blocks += ["", *who.blocks] if who else []
-    blocks += [one.text for one in subject.obstacles]
-    waits = _waits(found)
-    status = Exit.CLEAR
-    if waits:
-        blocks += ["", f"Its claims are fine; the kubelet has not started it: {waits}."]
-        message = kubelet(found.pod.metadata)
-        if message:
-            blocks.append(f"Last warning of the kubelet: {message}")
-            status = Exit.OBSTACLE
+    status = Exit.OBSTACLE if hindered else Exit.CLEAR
     return report(view, Explanation(subject, Answer.ALLOCATED), tuple(blocks), status)
 
 
@@ -184,17 +189,6 @@ def _claims(subject: Subject) -> set[str]:
     pod = subject.pod.pod
     keys = {one.key for one in subject.allocated}
     return keys | {f"{pod.metadata.namespace}/{pod.extended_claim}"} if pod.extended_claim else keys
-
-
-def _waits(found: PodFact) -> str:
-    """Return why containers wait, as ContainerCreating; empty where none does."""
-    status = found.document.get("status")
-    statuses = status.get("containerStatuses") if isinstance(status, dict) else None
-    reasons = [
-        str(((one.get("state") or {}).get("waiting") or {}).get("reason") or "")
-        for one in statuses or ()
-    ]
-    return ", ".join(sorted(set(filter(None, reasons))))
 
 
 TAKEN = "the scheduler takes it"

@@ -10,6 +10,7 @@ from dragoman.diagnosis.answers import Answer, Explanation, scheduler_message
 from dragoman.diagnosis.explain import cluster_of, exact_requests, explain
 from dragoman.diagnosis.subject import Subject, Wanted
 from dragoman.inventory.inventory import Inventory
+from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman_toolkit.diagnosis.suggestions.secondsearch import Suggestion
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.diagnosis.text import reasons_of, request_text
@@ -34,6 +35,7 @@ class DiagnosisView:
     notes: tuple[str, ...] = ()  # What else could not be seen, so that no answer is certain
     # Called with a thing and how many of it were looked at
     progress: Callable[[str, int], None] = lambda thing, count: None  # noqa: ARG005 — nothing
+    snapshot: Snapshot | None = None  # The objects behind the inventory, where they are at hand
     _cluster: Cluster | None = field(default=None)
 
     @property
