@@ -1,4 +1,4 @@
-"""What ResourceQuota charges for claims, and why that differs from the devices they hold.
+"""Why what ResourceQuota charges for claims differs from the devices they hold.
 
 Source: KEP-4381, the quota evaluator of ResourceClaims: each claim is charged by its spec from its
 creation on, whether or not it is allocated.
@@ -9,13 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dragoman.inventory.inventory import Inventory
+from dragoman.inventory.usage.charges import charges
 from dragoman.inventory.usage.summary import class_of
 from dragoman.model.claim import Claim
-from dragoman.model.requests import ExactRequest
 from dragoman.model.timestamps import seconds
 
-ALL_DEVICES = 32
-"""What a request with allocationMode All is charged: the limit of one claim."""
 IDLE_SECONDS = 3600
 
 
@@ -37,24 +35,6 @@ class NamespaceRow:
     held: int  # Devices that its claims have, without admin access
     idle: int  # Those whose claim has been reserved by nothing for an hour
     classes: Mapping[str, Charge]  # By DeviceClass
-
-
-def charges(claim: Claim) -> dict[str, int]:
-    """Return how many devices of each class a quota charges for a claim."""
-    found: Counter[str] = Counter()
-    for request in claim.spec.requests:
-        if request.exactly is not None:
-            found[request.exactly.class_name] += _devices(request.exactly)
-        largest: dict[str, int] = {}
-        for alternative in request.first_available:
-            name = alternative.class_name
-            largest[name] = max(largest.get(name, 0), _devices(alternative))
-        found.update(largest)
-    return dict(found)
-
-
-def _devices(request: ExactRequest) -> int:
-    return ALL_DEVICES if request.mode == "All" else request.count or 1
 
 
 def namespaces(inventory: Inventory) -> tuple[NamespaceRow, ...]:

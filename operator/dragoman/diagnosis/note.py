@@ -37,6 +37,7 @@ _CONTROLLER = frozenset(
         ObstacleCode.SCHEDULING_GATED,
         ObstacleCode.CLAIM_NOT_CREATED,
         ObstacleCode.TEMPLATE_NOT_FOUND,
+        ObstacleCode.QUOTA_EXCEEDED,
     }
 )
 """Obstacles that the scheduler has not looked at, or about which the claim controller posts."""

@@ -4,15 +4,18 @@ Source: the plugin DynamicResources of kube-scheduler, PreEnqueue and PreFilter;
 a node, the claim controller of kube-controller-manager.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 import dragoman.allocation as api
 from dragoman.allocation.extendedresources import is_extended
+from dragoman.inventory.ages import duration
 from dragoman.inventory.facts.world import PodFact, World
+from dragoman.inventory.usage.charges import charges
 from dragoman.inventory.usage.waiting import extended_resources
 from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim
+from dragoman.model.timestamps import seconds
 from dragoman_base.words.spelling import closest
 
 
@@ -31,6 +34,8 @@ class ObstacleCode(StrEnum):
     NODE_CHOSEN = "NodeChosen"
     NOT_RESERVED = "NotReserved"
     RESOURCE_NOT_SERVED = "ResourceNotServed"
+    NO_SCHEDULER = "NoScheduler"
+    QUOTA_EXCEEDED = "QuotaExceeded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,87 @@ class Obstacle:
     def text(self) -> str:
         """The message, and the remedy where there is one."""
         return f"{self.message}: {self.remedy}" if self.remedy else self.message
+
+
+_GATES: Mapping[str, tuple[str, str]] = {
+    "kueue.x-k8s.io/admission": ("Kueue has not admitted the workload", "workloads.kueue.x-k8s.io"),
+    "kueue.x-k8s.io/topology": ("Kueue has not assigned its topology", "workloads.kueue.x-k8s.io"),
+    "kueue.x-k8s.io/elastic-job": ("Kueue has not admitted its slice", "workloads.kueue.x-k8s.io"),
+}
+"""What well-known gates wait for, and the objects that say why."""
+UNSEEN_SECONDS = 60.0
+"""How long a scheduler may take to look at a pod for the first time."""
+_DEFAULT_SCHEDULER = "default-scheduler"
+
+
+def gates(pod: PodFact) -> Iterator[Obstacle]:
+    """Yield the scheduling gates of a pod, each with who removes it."""
+    spec = pod.document.get("spec")
+    for one in spec.get("schedulingGates") or () if isinstance(spec, Mapping) else ():
+        name = str(one.get("name") or "") if isinstance(one, Mapping) else ""
+        meaning, plural = _GATES.get(name, ("", ""))
+        domain, slash, _ = name.partition("/")
+        if not meaning:
+            owner = f"the controller of {domain}" if slash else "the creator of the pod"
+            meaning = f"no scheduler looks at the pod until {owner} removes it"
+        remedy = f"kubectl describe {plural} -n {pod.pod.metadata.namespace}" if plural else ""
+        yield Obstacle(ObstacleCode.SCHEDULING_GATED, f"scheduling gate {name}: {meaning}", remedy)
+
+
+def unseen(world: World, pod: PodFact) -> Iterator[Obstacle]:
+    """Yield that no scheduler has looked at a pod: each writes the condition PodScheduled."""
+    waited = seconds(world.now, pod.pod.metadata.created) or 0.0
+    if pod.pod.node_name or pod.pod.done or waited < UNSEEN_SECONDS or _was_seen(pod):
+        return
+    known = {
+        other.scheduler for other in world.pods.values() if other.pod.node_name or _was_seen(other)
+    } | {_DEFAULT_SCHEDULER}
+    near = closest(pod.scheduler, known - {pod.scheduler})
+    remedy = f"is {pod.scheduler} running?"
+    if near and pod.scheduler != _DEFAULT_SCHEDULER:
+        remedy = f"did you mean {near}? Else see whether {pod.scheduler} runs"
+    elif pod.scheduler not in known:
+        remedy += f" Others have placed pods here: {', '.join(sorted(known))}"
+    yield Obstacle(
+        ObstacleCode.NO_SCHEDULER,
+        f"no scheduler has looked at pod {pod.key} for {duration(waited)}: "
+        f"spec.schedulerName is {pod.scheduler}",
+        remedy,
+        stops=False,
+    )
+
+
+def _was_seen(pod: PodFact) -> bool:
+    status = pod.document.get("status")
+    conditions = status.get("conditions") or () if isinstance(status, Mapping) else ()
+    return any(one.get("type") == "PodScheduled" for one in conditions)
+
+
+def over_quota(world: World, claim: api.Claim, namespace: str) -> Iterator[Obstacle]:
+    """Yield the quotas that forbid to create a claim."""
+    wanted = charges(claim)
+    for quota in world.quotas:
+        if quota.namespace != namespace:
+            continue
+        for name, count in sorted(wanted.items()):
+            hard, used = quota.hard.get(name), quota.used.get(name, 0)
+            if hard is not None and used + count > hard:
+                few = f"{used} {'is' if used == 1 else 'are'} charged"
+                yield Obstacle(
+                    ObstacleCode.QUOTA_EXCEEDED,
+                    f"quota {quota.name} allows {hard} of {name}, {few}, "
+                    f"{count} {'is' if count == 1 else 'are'} wanted: "
+                    "the claim cannot be created",
+                    f"delete claims that are not needed (kubectl dra top pods -n {namespace}), "
+                    "or ask for a larger quota",
+                )
+        if quota.claims and quota.claims[1] >= quota.claims[0]:
+            most, used = quota.claims
+            yield Obstacle(
+                ObstacleCode.QUOTA_EXCEEDED,
+                f"quota {quota.name} allows {most} ResourceClaims, and there are {used}",
+                "delete claims that are not needed, or ask for a larger quota",
+            )
 
 
 def unscheduled(pod: PodFact, wanted: Iterable[api.Claim]) -> Iterator[Obstacle]:

@@ -11,14 +11,16 @@ from dragoman.diagnosis.obstacles import (
     Obstacle,
     ObstacleCode,
     full,
+    gates,
     missing_classes,
+    over_quota,
     unreserved,
     unscheduled,
+    unseen,
     unserved_resources,
 )
 from dragoman.inventory.facts.parser import pod_fact
 from dragoman.inventory.facts.world import PodFact, World
-from dragoman.inventory.usage.waiting import gated
 from dragoman.model.claim import Claim
 from dragoman.model.holder import ClaimEntry
 from dragoman.model.taints import RESERVATION
@@ -64,12 +66,7 @@ def of_pod(world: World, pod: PodFact, *, planned: bool = False) -> Subject:
     obstacles: list[Obstacle] = []
     wanted: list[Wanted] = []
     allocated: list[Claim] = []
-    if gated(pod):
-        obstacles.append(
-            Obstacle(
-                ObstacleCode.SCHEDULING_GATED, "scheduling gates keep the scheduler from the pod"
-            )
-        )
+    obstacles += gates(pod)
     for entry in pod.pod.entries:
         found = _entry(world, pod, entry, planned=planned)
         obstacles += (one for one in found if isinstance(one, Obstacle))
@@ -83,6 +80,8 @@ def of_pod(world: World, pod: PodFact, *, planned: bool = False) -> Subject:
         obstacles += () if planned else unreserved(pod, allocated)
     else:
         obstacles += full(pod, allocated)
+    if not planned and not any(one.stops for one in obstacles):
+        obstacles += unseen(world, pod)
     return Subject(pod, tuple(wanted), tuple(allocated), tuple(obstacles))
 
 
@@ -164,12 +163,14 @@ def _from_template(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bo
         text = f'resourceclaimtemplate "{template}" not found in namespace {namespace}'
         found.append(Obstacle(ObstacleCode.TEMPLATE_NOT_FOUND, text, f"create template {template}"))
     elif not planned:
+        forbidden = tuple(over_quota(world, spec, namespace)) if spec else ()
+        found += forbidden
         text = f'pod "{pod.key}": ResourceClaim not created yet'
         found.append(
             Obstacle(
                 ObstacleCode.CLAIM_NOT_CREATED,
                 f"{text} (entry {entry.name}, template {template})",
-                "see the Events of the pod: the claim controller says why",
+                "" if forbidden else "see the Events of the pod: the claim controller says why",
             )
         )
     if spec is not None:

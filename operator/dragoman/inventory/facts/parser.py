@@ -54,7 +54,7 @@ def parse(snapshot: Snapshot) -> World:
         claims={one.key: one for one in read("resourceclaims", parse_claim)},
         templates={one.key: one for one in read("resourceclaimtemplates", parse_template)},
         pods={one.key: one for one in read("pods", pod_fact)},
-        quotas=tuple(one for one in read("resourcequotas", _quota) if one.hard),
+        quotas=tuple(one for one in read("resourcequotas", _quota) if one.hard or one.claims),
         listed=frozenset(snapshot.objects),
         unseen=snapshot.unseen,
         malformed=tuple(malformed),
@@ -110,15 +110,21 @@ def node_fact(document: Document) -> NodeFact:
     return NodeFact(parse_node(document), Room.parse(document), document)
 
 
+_QUOTA_CLAIMS = "count/resourceclaims.resource.k8s.io"
 _QUOTA_SUFFIX = ".deviceclass.resource.k8s.io/devices"
 
 
 def _quota(document: Document) -> Quota:
     spec, status = mapping(document, "spec"), mapping(document, "status")
+    metadata = mapping(document, "metadata")
+    hard, used = mapping(spec, "hard", "spec."), mapping(status, "used", "status.")
+    most, charged = (_count(one.get(_QUOTA_CLAIMS)) for one in (hard, used))
     return Quota(
-        namespace=text(mapping(document, "metadata"), "namespace", "metadata."),
-        hard=_devices(mapping(spec, "hard", "spec.")),
-        used=_devices(mapping(status, "used", "status.")),
+        name=text(metadata, "name", "metadata."),
+        namespace=text(metadata, "namespace", "metadata."),
+        hard=_devices(hard),
+        used=_devices(used),
+        claims=None if most is None else (most, charged or 0),
     )
 
 
@@ -126,10 +132,16 @@ def _devices(amounts: Document) -> dict[str, int]:
     """Return the entries for devices, by DeviceClass; quantities such as `1k` are numbers too."""
     found = {}
     for name, value in amounts.items():
-        if name.endswith(_QUOTA_SUFFIX):
-            with suppress(AmountError):
-                found[name.removesuffix(_QUOTA_SUFFIX)] = amount(str(value)).nanos // 10**9
+        if name.endswith(_QUOTA_SUFFIX) and (count := _count(value)) is not None:
+            found[name.removesuffix(_QUOTA_SUFFIX)] = count
     return found
+
+
+def _count(value: Any) -> int | None:
+    """Return a whole number of a quota; None for what is none."""
+    with suppress(AmountError):
+        return amount(str(value)).nanos // 10**9
+    return None
 
 
 def _name(document: Any) -> str:

@@ -52,11 +52,13 @@ class NodeFact:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """A ResourceQuota, as far as devices are concerned."""
+    """A ResourceQuota, as far as devices and claims are concerned."""
 
+    name: str  # Its name
     namespace: str  # Where it holds
     hard: Mapping[str, int]  # Devices allowed, by DeviceClass
     used: Mapping[str, int]  # Devices charged, by DeviceClass
+    claims: tuple[int, int] | None = None  # ResourceClaims allowed and charged; None for no limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class World:
     # Claims that a template makes, by `namespace/name` of the template
     templates: Mapping[str, api.Claim]
     pods: Mapping[str, PodFact]  # By `namespace/name`
-    quotas: tuple[Quota, ...]  # With an entry for devices
+    quotas: tuple[Quota, ...]  # With an entry for devices or claims
     listed: frozenset[str]  # Plurals that were read
     unseen: tuple[Unseen, ...]  # What could not be read
     malformed: tuple[Malformed, ...]  # What was left out

@@ -32,7 +32,7 @@ class Right:
 RIGHTS = (
     Right("", "nodes", "explain, simulate and `top nodes` know no nodes"),
     Right("", "pods", "holders and waiting pods have no names"),
-    Right("", "resourcequotas", "`top namespaces` shows no quotas"),
+    Right("", "resourcequotas", "`top namespaces` shows no quotas, `explain` names none"),
     Right("resource.k8s.io", "deviceclasses", "nothing is counted by class"),
     Right("resource.k8s.io", "devicetaintrules", "devices that a rule taints look free"),
     Right("resource.k8s.io", "resourceclaims", "devices in use look free"),

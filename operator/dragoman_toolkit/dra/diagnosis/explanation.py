@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dragoman.allocation import TimeBudget
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 _NEEDS = (
     *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
-    *("deviceclasses", "devicetaintrules"),
+    *("deviceclasses", "devicetaintrules", "resourcequotas"),
     # For the plan of preemption that an explanation names; few users may list them.
     *("poddisruptionbudgets", "namespaces"),
 )
@@ -61,6 +62,9 @@ def reports(  # noqa: PLR0913, PLR0917 — one parameter for each option
     files = list(documents(filenames)) if filenames else []
     trees = (document.tree for _, document in files)
     snapshot = source.read(_NEEDS)
+    # A quota only says more of why a claim is not created: other answers are complete without.
+    unseen = tuple(one for one in snapshot.unseen if one.plural != "resourcequotas")
+    snapshot = replace(snapshot, unseen=unseen)
     for name in names if kind == "pod" else ():
         snapshot = with_pod(source, snapshot, name)
     if files:

@@ -7,6 +7,7 @@ from itertools import islice
 from dragoman.allocation import Allocated, Cluster, DeviceID
 from dragoman.diagnosis import subject as subjects
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
+from dragoman.diagnosis.obstacles import ObstacleCode
 from dragoman.diagnosis.subject import Subject
 from dragoman.diagnosis.wording import words
 from dragoman.doctor.doctorfacts import DoctorFacts
@@ -127,10 +128,10 @@ def _not_found(view: DiagnosisView, kind: str, key: str, more: str = "") -> Unus
 def _searched(view: DiagnosisView, subject: Subject, title: str, *, planned: bool) -> Report:
     explanation = view.explain(subject)
     suggestions = suggest(view.inventory, explanation, view.cluster)
-    blocks: list[Table | str | Cell] = [
-        text.headline(view.inventory, explanation, title, planned=planned)
-    ]
-    blocks += [one.text for one in subject.obstacles]
+    unseen = [one for one in subject.obstacles if one.code is ObstacleCode.NO_SCHEDULER]
+    blocks: list[Table | str | Cell] = [f"{one.text[0].upper()}{one.text[1:]}" for one in unseen]
+    blocks.append(text.headline(view.inventory, explanation, title, planned=planned))
+    blocks += [one.text for one in subject.obstacles if one not in unseen]
     blocks += text.deallocating(explanation)
     if explanation.fatals:
         blocks += [*text.fatal(view.inventory, explanation)]

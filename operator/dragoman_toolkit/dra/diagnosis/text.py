@@ -8,6 +8,7 @@ from dragoman.diagnosis import groups as grouping
 from dragoman.diagnosis import wording
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, times_out
 from dragoman.diagnosis.explain import exact_requests, unreadable
+from dragoman.diagnosis.obstacles import ObstacleCode
 from dragoman.diagnosis.subject import Wanted
 from dragoman.inventory.ages import age
 from dragoman.inventory.facts.world import PodFact, World
@@ -35,7 +36,7 @@ def headline(inventory: Inventory, explanation: Explanation, title: str, *, plan
     if subject.pod.pod.node_name:
         return f"No scheduler looks at {title[0].lower()}{title[1:]}:"
     if explanation.answer is Answer.STOPPED:
-        return f"The scheduler stops at {title[0].lower()}{title[1:]}, whatever the nodes are:"
+        return _stopped(explanation, title, since)
     if explanation.answer is Answer.FITS:
         names = wording.shortened(fitting)
         scheduler = subject.pod.scheduler
@@ -57,6 +58,16 @@ def headline(inventory: Inventory, explanation: Explanation, title: str, *, plan
     if planned or not since:
         return f"{title} {nowhere}."
     return f"{title} has been waiting for devices{since}: it {nowhere}."
+
+
+def _stopped(explanation: Explanation, title: str, since: str) -> str:
+    """Say what stops a pod before any node is looked at, or that the lines below say it."""
+    code = next((one.code for one in explanation.subject.obstacles if one.stops), None)
+    if code is ObstacleCode.SCHEDULING_GATED:
+        return f"{title} {_waits(since)}: scheduling gates keep every scheduler from it:"
+    if code is ObstacleCode.QUOTA_EXCEEDED:
+        return f"{title} {_waits(since)} for a claim that cannot be created:"
+    return f"The scheduler stops at {title[0].lower()}{title[1:]}, whatever the nodes are:"
 
 
 def _waits(since: str) -> str:

@@ -887,3 +887,86 @@ def test_a_simulation_that_takes_too_long_names_the_options(tmp_path: Path) -> N
     assert "too expensive to simulate" in result.output
     assert "--timeout" in result.output
     assert "--replicas" in result.output
+
+
+def waiting_pod(**spec: Any) -> Json:
+    """Return a pod that was created long ago, without a word of a scheduler."""
+    made = pod(templates={"gpu": "template"}, **spec)
+    made["metadata"]["creationTimestamp"] = "2026-11-22T11:00:00Z"
+    made["status"] = {"phase": "Pending"}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("kueue.x-k8s.io/admission", "Kueue has not admitted the workload"),
+        ("kueue.x-k8s.io/topology", "Kueue has not assigned its topology"),
+        ("example.com/ready", "until the controller of example.com removes it"),
+        ("hold", "until the creator of the pod removes it"),
+    ],
+)
+def test_a_gate_is_named_with_who_removes_it(tmp_path: Path, name: str, words: str) -> None:
+    made = waiting_pod(schedulingGates=[{"name": name}])
+    desk = Desk(tmp_path, *nodes("n"), device_class(), pool("n", 1), made)
+    text = desk.run("explain", "pod", "pod", "-n", "ns", status=1)
+    assert f"scheduling gate {name}: " in text
+    assert words in text
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "words"),
+    [
+        ("gpu-scheduler", "is gpu-scheduler running? Others have placed pods here"),
+        ("default-schedular", "did you mean default-scheduler?"),
+        ("default-scheduler", "is default-scheduler running?"),
+        ("batch-schedular", "did you mean batch-scheduler?"),
+    ],
+)
+def test_no_scheduler_has_looked_at_a_pod(tmp_path: Path, scheduler: str, words: str) -> None:
+    other = pod("other", node="n", schedulerName="batch-scheduler")
+    made = waiting_pod(schedulerName=scheduler)
+    made["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "claim"}]
+    desk = Desk(tmp_path, *nodes("n"), device_class(), pool("n", 1), other, claim(), made)
+    first, *_ = desk.run("explain", "pod", "pod", "-n", "ns").splitlines()
+    assert f"spec.schedulerName is {scheduler}" in first
+    assert words in first
+    found = desk.document("explain", "pod", "pod", "-n", "ns")
+    assert found["obstacles"][0]["code"] == "NoScheduler"
+
+
+DEVICES = f"{CLASS}.deviceclass.resource.k8s.io/devices"
+CLAIMS = "count/resourceclaims.resource.k8s.io"
+
+
+@pytest.mark.parametrize(
+    ("hard", "used", "words"),
+    [
+        ({DEVICES: "3"}, {DEVICES: "2"}, f"allows 3 of {CLASS}, 2 are charged, 2 are wanted"),
+        ({DEVICES: "1"}, {}, f"allows 1 of {CLASS}, 0 are charged, 2 are wanted"),
+        ({CLAIMS: "4"}, {CLAIMS: "4"}, "allows 4 ResourceClaims, and there are 4"),
+        ({DEVICES: "4", CLAIMS: "4"}, {DEVICES: "2", CLAIMS: "3"}, ""),
+    ],
+)
+def test_a_quota_keeps_a_claim_from_being_created(
+    tmp_path: Path, hard: Json, used: Json, words: str
+) -> None:
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "gpus", "namespace": "ns"},
+        "spec": {"hard": hard},
+        "status": {"hard": hard, "used": used},
+    }
+    template = objects.template("template", "ns", CLASS, 2)
+    made = waiting_pod()
+    made["status"]["conditions"] = [REFUSED]
+    desk = Desk(tmp_path, *nodes("n"), device_class(), pool("n", 2), template, quota, made)
+    text = desk.run("explain", "pod", "pod", "-n", "ns", status=1)
+    codes = [
+        one["code"]
+        for one in desk.document("explain", "pod", "pod", "-n", "ns", status=1)["obstacles"]
+    ]
+    assert ("quota gpus" in text) == bool(words)
+    assert words in text
+    assert codes == ["QuotaExceeded"] * bool(words) + ["ClaimNotCreated"]
