@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from dragoman_drivers.throwaway.downloads import replace_text
+from dragoman_toolkit.replacing import replace_file
 from tests.support.controlplane import artifacts, binaries
 from tests.support.controlplane.gobuild import say
 from tests.support.controlplane.toolchain import MODULES, go_for
@@ -51,7 +51,7 @@ def built(version: str) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         with binaries.locked(target.with_name(".lock")):
             _build(module, target)
-            replace_text(stamp, pins)
+            replace_file(stamp, pins.encode())
     return target
 
 

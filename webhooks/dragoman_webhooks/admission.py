@@ -10,7 +10,7 @@ from typing import Any
 
 from dragoman_configs import strictjson
 from dragoman_configs.compile.registry import Registry
-from dragoman_configs.objects.entries import holder_of
+from dragoman_configs.objects.places import holder_of
 from dragoman_configs.review.validation import MAX_STEPS, validate_configs, validate_schema
 from dragoman_configs.review.verdict import Verdict
 from dragoman_webhooks.cache import Caches

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
 from dragoman_drivers.conformance.checks import FAIL, NOT_RUN, PASS, CheckOutcome, ConformanceReport
+from dragoman_toolkit import junit
 
 LOG = "the driver's log"
 """How the step begins that quotes it."""
@@ -48,26 +48,20 @@ def as_json(report: ConformanceReport) -> str:
 
 def as_junit(report: ConformanceReport) -> str:
     """Return a report as JUnit XML: a must that fails is a failure, others are skipped with why."""
-    cases = "\n".join(_case(one) for one in report.outcomes)
-    name = quoteattr(f"dragoman conformance of {printable(report.driver)}")
-    counts = f'tests="{len(report.outcomes)}" failures="{report.count(FAIL)}"'
-    skipped = f'skipped="{report.count(NOT_RUN)}"'
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n'
-        f"<testsuite name={name} {counts} {skipped}>\n{cases}\n</testsuite>\n"
+    name = f"dragoman conformance of {printable(report.driver)}"
+    return junit.document(name, [_case(one) for one in report.outcomes])
+
+
+def _case(one: CheckOutcome) -> junit.Case:
+    outcomes: dict[str, junit.Outcome] = {FAIL: "failure", NOT_RUN: "skipped"}
+    return junit.Case(
+        one.check.group,
+        f"{one.check.id} {printable(one.check.title)}",
+        outcomes.get(one.status),
+        printable(one.reason),
+        "\n".join(map(printable, one.steps)) if one.status == FAIL else "",
+        one.seconds,
     )
-
-
-def _case(one: CheckOutcome) -> str:
-    title = quoteattr(f"{one.check.id} {printable(one.check.title)}")
-    head = f'<testcase classname={quoteattr(one.check.group)} name={title} time="{one.seconds:.2f}"'
-    reason = quoteattr(printable(one.reason))
-    if one.status == FAIL:
-        steps = escape("\n".join(printable(step) for step in one.steps))
-        return f"{head}><failure message={reason}>{steps}</failure></testcase>"
-    if one.status == NOT_RUN:
-        return f"{head}><skipped message={reason}/></testcase>"
-    return f"{head}/>"
 
 
 def as_markdown(report: ConformanceReport) -> str:

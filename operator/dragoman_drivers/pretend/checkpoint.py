@@ -2,7 +2,6 @@
 
 import fcntl
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -11,6 +10,7 @@ from typing import Any
 
 from dragoman_drivers.kubeletplugin.messages import ClaimReference, PreparedDevice
 from dragoman_drivers.pretend.preparation import Preparation
+from dragoman_toolkit.replacing import replace_file
 
 VERSION = 1
 ADDED = ("consumed", "podClaim")
@@ -22,27 +22,6 @@ Prepared = dict[str, Preparation]
 
 class CheckpointError(ValueError):
     """The file is no checkpoint of this version; the message says why."""
-
-
-def write_text(path: Path, text: str, mode: int = 0o644) -> None:
-    """Replace a file in one step, so that a reader or a crash sees the old or the new one."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with open(partial, "w", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError:
-        _remove(partial)
-        raise
-
-
-def _remove(path: Path) -> None:
-    try:
-        path.unlink(missing_ok=True)
-    except OSError:
-        return  # the folder itself is not usable: that error is reported, not this one
 
 
 class Checkpoint:
@@ -89,7 +68,8 @@ class Checkpoint:
     def write(self, prepared: Mapping[str, Preparation]) -> None:
         """Replace the file."""
         claims = [dict(self._known(_tree(one))) for one in prepared.values()]
-        write_text(self.path, json.dumps({"version": VERSION, "claims": claims}), 0o600)
+        text = json.dumps({"version": VERSION, "claims": claims})
+        replace_file(self.path, text.encode(), mode=0o600)
 
     def _known(self, tree: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return what this release knows of an entry."""

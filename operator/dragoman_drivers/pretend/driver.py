@@ -30,7 +30,7 @@ from dragoman_drivers.kubeletplugin.messages import (
 )
 from dragoman_drivers.pretend import cdi, metadata
 from dragoman_drivers.pretend.binding import Binder
-from dragoman_drivers.pretend.checkpoint import Checkpoint, CheckpointError, write_text
+from dragoman_drivers.pretend.checkpoint import Checkpoint, CheckpointError
 from dragoman_drivers.pretend.faults import Faults
 from dragoman_drivers.pretend.preparation import (
     Preparation,
@@ -43,6 +43,7 @@ from dragoman_drivers.pretend.publisher import Publisher
 from dragoman_drivers.pretend.shapes import Device
 from dragoman_drivers.pretend.slices import Manifest, PretendPool, manifests
 from dragoman_drivers.throwaway.api import Api, ApiError
+from dragoman_toolkit.replacing import replace_file
 
 RULES = (
     {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get", "list"]},
@@ -455,17 +456,17 @@ class Driver:
         files = {name: self._file(uid, name) for name, _ in ready.configs}
         for name, path in files.items():
             path.parent.mkdir(exist_ok=True)
-            write_text(path, f"{ready.claim.namespace}/{ready.claim.name} {name}\n")
+            replace_file(path, f"{ready.claim.namespace}/{ready.claim.name} {name}\n".encode())
         for request in metadata.requests(ready):
             path = metadata.outside(self.folder, uid, request)
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_text(path, self.metadata_of(ready, request))
+            replace_file(path, self.metadata_of(ready, request).encode())
         common = metadata.mounts(self.name, self.folder, ready)
         document = cdi.document(self.name, uid, ready.configs, files, common)
         text = json.dumps(document)
         target = self.document_path(uid)
         if not target.exists() or target.read_text() != text:
-            write_text(target, text)
+            replace_file(target, text.encode())
 
     def metadata_of(self, ready: Preparation, request: str) -> str:
         """Return what a container reads of its devices."""

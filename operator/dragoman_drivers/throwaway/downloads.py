@@ -192,10 +192,3 @@ def _install(pin: Pin, partial: Path, target: Path) -> None:
         unpacked.chmod(0o755)
         unpacked.replace(target)
     partial.unlink()
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write a small file so that readers see the old or the new text, never half of it."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}")
-    partial.write_text(text)
-    partial.replace(path)

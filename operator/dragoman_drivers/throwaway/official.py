@@ -16,7 +16,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from dragoman_drivers.throwaway import downloads
-from dragoman_drivers.throwaway.downloads import DownloadError, Pin, Progress, replace_text
+from dragoman_drivers.throwaway.downloads import DownloadError, Pin, Progress
+from dragoman_toolkit.replacing import replace_file
 
 KUBERNETES = "https://dl.k8s.io/release"
 ETCD = "https://github.com/etcd-io/etcd/releases/download"
@@ -104,7 +105,7 @@ def fetch(name: str, version: str, target: Path, records: Path, progress: Progre
         )
     downloads.fetch(pin, target, progress, lambda file: verify(pin, file))
     records.mkdir(parents=True, exist_ok=True)
-    replace_text(record, f"{digest}\n")
+    replace_file(record, f"{digest}\n".encode())
     trust = "and the recorded one" if known else "now recorded"
     return (
         f"downloaded from {downloads.host(pin.url)}; {shortened(digest)} equals the published "

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from dragoman_configs.objects.places import CLUSTER_TEMPLATE, KINDS, holder_of
 from dragoman_toolkit.check.settings import CATALOG, KIND
 from dragoman_toolkit.linting.findings.finding import ERROR, WARNING, Problem
 from dragoman_toolkit.linting.manifests.documents import steps_of
@@ -29,12 +30,6 @@ _FORMER = "catalogue"
 """The former spelling, which is accepted as well."""
 RULE = "dra/driver-config"
 GROUP = "dragoman.dev"
-_PLACES = {
-    "ResourceClaim": ("spec", "devices", "config"),
-    "ResourceClaimTemplate": ("spec", "spec", "devices", "config"),
-    "DeviceClass": ("spec", "config"),
-}
-CLUSTER_TEMPLATE = "ClusterResourceClaimTemplate"
 
 
 class ConfigChecker:
@@ -68,8 +63,8 @@ class ConfigChecker:
         """Yield what is wrong with the driver configs of an object, or with a schema."""
         if obj.group == GROUP and obj.kind == KIND:
             yield from map(_problem, self._schemas.of_schema(obj.tree))
-        elif (obj.in_group and obj.kind in _PLACES) or (
-            obj.group == GROUP and obj.kind == CLUSTER_TEMPLATE
+        elif obj.kind in KINDS and (
+            obj.group == GROUP if obj.kind == CLUSTER_TEMPLATE else obj.in_group
         ):
             drivers = list(_drivers(obj))
             if drivers:
@@ -83,6 +78,10 @@ class ConfigChecker:
             else:
                 self.skipped[f"no schema for driver {driver}"] += 1
         yield from map(_problem, self._schemas.of_configs(registry, obj.kind, obj.tree))
+
+
+def _of_group(obj: Object) -> bool:
+    return obj.group == GROUP if obj.kind == CLUSTER_TEMPLATE else obj.in_group
 
 
 def _problem(violation: Any) -> Problem:
@@ -105,5 +104,4 @@ def _kinds(obj: Object) -> Iterator[tuple[str, str]]:
 
 
 def _entries(obj: Object) -> list[Any]:
-    place = _PLACES.get(obj.kind, ("spec", "template", "spec", "devices", "config"))
-    return sequence(reach(obj.tree, place))
+    return sequence(reach(holder_of(obj.kind, obj.tree), ("config",)))

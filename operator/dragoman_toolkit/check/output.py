@@ -7,6 +7,7 @@ from typing import Any
 
 from dragoman import __version__
 from dragoman.cli.terminal import line
+from dragoman_toolkit.junit import Case, document
 from dragoman_toolkit.linting.findings.finding import ERROR, CheckReport, Finding
 from dragoman_toolkit.linting.rules.table import PAGE, RULES
 
@@ -129,33 +130,19 @@ def _location(one: Mapping[str, Any]) -> dict[str, Any]:
 
 def junit(report: CheckReport) -> str:
     """Write JUnit's XML: a test case for each finding, and one that passes for each other file."""
-    from xml.etree import ElementTree as ET  # noqa: PLC0415 — only for this format
-
-    failures = len(report.failures)
-    passed = _passed(report)
-    suite = ET.Element(
-        "testsuite",
-        name="dragoman check",
-        tests=str(max(1, len(report.findings) + failures + len(passed))),
-        failures=str(report.errors),
-        errors=str(failures),
-        skipped=str(report.warnings),
-    )
-    for one in report.findings:
-        name = _printable(f"{one.id} {one.file}:{one.line}:{one.column}")
-        case = ET.SubElement(suite, "testcase", classname=_printable(one.file), name=name)
-        kind = "failure" if one.severity == ERROR else "skipped"
-        detail = ET.SubElement(case, kind, message=_printable(one.message))
-        detail.text = _printable(f"{one.object}: {_advice(one)}; {RULES[one.id].url}")
-    for failure in report.failures:
-        case = ET.SubElement(suite, "testcase", classname=_printable(failure.file), name="readable")
-        ET.SubElement(case, "error", message=_printable(failure.message))
-    for file in passed:
-        ET.SubElement(suite, "testcase", classname=_printable(file), name=_printable(file))
-    if not len(suite):
-        ET.SubElement(suite, "testcase", classname="dragoman", name=report.summary())
-    ET.indent(suite)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode")
+    cases = [
+        Case(
+            one.file,
+            f"{one.id} {one.file}:{one.line}:{one.column}",
+            "failure" if one.severity == ERROR else "skipped",
+            one.message,
+            f"{one.object}: {_advice(one)}; {RULES[one.id].url}",
+        )
+        for one in report.findings
+    ]
+    cases += [Case(one.file, "readable", "error", one.message) for one in report.failures]
+    cases += [Case(file, file) for file in _passed(report)]
+    return document("dragoman check", cases or [Case("dragoman", report.summary())])
 
 
 def _passed(report: CheckReport) -> list[str]:
@@ -196,11 +183,6 @@ def rules(output: str) -> str:
         f"{one.id:{width}}  {one.severity:7}  {one.summary}\n{'':{width}}  {'':7}  {one.url}"
         for one in RULES.values()
     )
-
-
-def _printable(value: str) -> str:
-    """Replace controls, which XML cannot hold."""
-    return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in value)
 
 
 FORMATS: Mapping[str, Callable[[CheckReport], str]] = {

@@ -47,7 +47,7 @@ class NamedSchemas:
 
     def require_own(self) -> None:
         """Read and compile what the user names; raise UnusableInput where that fails."""
-        self.registry(frozenset(one.driver for one in self._own()), frozenset())
+        self.registry(frozenset(one.driver for one in self._own), frozenset())
 
     def of_configs(self, registry: Registry, kind: str, tree: Any) -> Iterator[Violation]:
         """Yield what is wrong with the driver configs of an object."""
@@ -103,7 +103,7 @@ class NamedSchemas:
     @cached_property
     def _names(self) -> frozenset[str]:
         """The drivers that have a schema."""
-        found = {one.driver for one in self._own()}
+        found = {one.driver for one in self._own}
         if CATALOG in self._sources:
             found |= {driver for driver, _ in self._catalog}
         return frozenset(found)
@@ -121,7 +121,7 @@ class NamedSchemas:
     def _parsed(self, drivers: frozenset[str] | None) -> dict[str, DriverConfigSchema]:
         """Parse the schemas of some drivers, or of all; a later source replaces an earlier one."""
         found: dict[str, DriverConfigSchema] = {}
-        own = {one.name: one for one in self._own()}
+        own = {one.name: one for one in self._own}
         if CATALOG in self._sources:
             for driver, content in self._catalog:
                 # Variables may name any schema.
@@ -136,12 +136,9 @@ class NamedSchemas:
             set_variable(found, setting)
         return found
 
+    @cached_property
     def _own(self) -> list[DriverConfigSchema]:
-        if not hasattr(self, "_loaded"):
-            self._loaded = [
-                one for source in self._sources if source != CATALOG for one in self._load(source)
-            ]
-        return self._loaded
+        return [one for source in self._sources if source != CATALOG for one in self._load(source)]
 
     def _load(self, source: str) -> list[DriverConfigSchema]:
         if "@" in source and (release := catalog.releases().get(source)):

@@ -1,15 +1,13 @@
 """Files that `--fix` changes: written beside and put into place, or left as they are."""
 
 import os
-import stat
-import tempfile
 from collections.abc import Iterable
-from contextlib import suppress
 from glob import has_magic
 from pathlib import Path
 
 from dragoman_toolkit.linting.findings.finding import UnreadableFile
 from dragoman_toolkit.manifests import MAX_FILE
+from dragoman_toolkit.replacing import replace_file
 
 _MARK = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8, which reading leaves out."""
@@ -64,24 +62,5 @@ def _replace(name: str, path: Path, before: str, after: str) -> UnreadableFile |
     # A file can be replaced in a writable folder even where it must not be written itself.
     if not status.st_mode & 0o222 or not os.access(path, os.W_OK):
         return UnreadableFile(name, 0, 0, "not fixed: it is read-only")
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(mark + after.encode())
-            os.fchmod(file.fileno(), stat.S_IMODE(status.st_mode))
-            with suppress(OSError):  # only root may give files away
-                os.fchown(file.fileno(), status.st_uid, status.st_gid)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)  # noqa: PTH105 — as written
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)  # noqa: PTH108 — as written
-        raise
-    with suppress(OSError):  # not every file system can flush a folder
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    replace_file(path, mark + after.encode(), like=status)
     return None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from dragoman_drivers.throwaway import downloads
-from dragoman_drivers.throwaway.downloads import replace_text
+from dragoman_toolkit.replacing import replace_file
 from tests.support.controlplane.recipes import Recipe
 from tests.support.controlplane.toolchain import MODULES
 
@@ -89,7 +89,7 @@ class Artifact:
 
     def keep(self, origin: str = "") -> None:
         """Write the stamp."""
-        replace_text(self.stamp, self.pins + origin)
+        replace_file(self.stamp, (self.pins + origin).encode())
 
 
 def is_current(target: Path, stamp: Path, pins: str) -> bool:

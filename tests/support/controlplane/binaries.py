@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from dragoman_drivers.throwaway import downloads, official
-from dragoman_drivers.throwaway.downloads import replace_text
+from dragoman_toolkit.replacing import replace_file
 from tests.support.controlplane import gobuild
 from tests.support.controlplane.artifacts import (
     PINNED,
@@ -129,7 +129,7 @@ def linked(artifact: Artifact) -> bool:
         if same != target and artifact.is_current(same):
             target.unlink(missing_ok=True)
             target.hardlink_to(same)
-            replace_text(artifact.stamp, stamp.read_text())
+            replace_file(artifact.stamp, stamp.read_bytes())
             return True
     return False
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from dragoman_configs import strictjson
 from dragoman_configs.objects.driverconfigschema import CLAIM, CLASS
+from dragoman_configs.objects.places import PLACES, holder_of
 
 MAX_ENTRIES = 32
 """The API server's own limit of entries and of requests; more are ignored."""
@@ -17,19 +18,8 @@ MAX_ENTRIES = 32
 MAX_ALTERNATIVES = 8
 """The API server's own limit of the alternatives of a request."""
 
-CLUSTER_TEMPLATE = "ClusterResourceClaimTemplate"
-_PLACES: Mapping[str, tuple[str, ...]] = {
-    "ResourceClaim": ("spec", "devices"),
-    "ResourceClaimTemplate": ("spec", "spec", "devices"),
-    CLUSTER_TEMPLATE: ("spec", "template", "spec", "devices"),
-    "DeviceClass": ("spec",),
-}
-
 WHOLE_CLASS = "(class)"
 """The target of entries in a class: they reach every request that uses the class."""
-
-KINDS = tuple(_PLACES)
-"""The kinds that carry config entries; CLUSTER_TEMPLATE is of dragoman.dev, others of DRA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +49,9 @@ class Configured:
     classes: Mapping[str, str]
 
 
-def holder_of(kind: str, document: Any) -> Any:
-    """Find the part of an object that holds its entries and requests, all that a review reads.
-
-    Returns:
-        None without such a part, and for kinds other than `KINDS`.
-    """
-    place = _PLACES.get(kind, ())
-    holder = document if place else None
-    for name in place:
-        holder = _member(holder, name)
-    return holder
-
-
 def configured(kind: str, document: Any) -> Configured:
     """Find the entries of an object of one of `KINDS`, of any JSON type; others have none."""
-    place, holder = _PLACES.get(kind, ()), holder_of(kind, document)
+    place, holder = PLACES.get(kind, ()), holder_of(kind, document)
     targets, alternatives, classes = _requests(holder)
     source = CLASS if kind == "DeviceClass" else CLAIM
     entries = tuple(_entries(holder, ".".join((*place, "config")), source))
