@@ -202,6 +202,10 @@ simulate: setup ## Simulate clusters in virtual time for 60 s (SEEDS=1000 SCENAR
 		$(if $(SEEDS),$(SIMULATE) run --seeds $(SEEDS),$(SIMULATE) run --seeds 1000000 --seconds 60) \
 		--first $(or $(FIRST),1) $(if $(SCENARIO),--scenario $(SCENARIO)))
 
+.PHONY: simulate-fidelity
+simulate-fidelity: controlplane ## Compare the simulated API server with a real one: 70 requests, 20 runs
+	@$(PYTEST) -ra tests/simulation/test_fidelity.py
+
 .PHONY: simulate-enumerate
 simulate-enumerate: setup ## Perturb every write of the simulated workloads in 13 ways (WORKLOAD=job,leaders)
 	@$(SIMULATE) enumerate --workload "$(WORKLOAD)"

@@ -64,7 +64,7 @@ def _of_entry(sim: "Simulation", key: Key, pod: Json, entry: Json) -> Iterator[F
     claims, where = sim.server.of("resourceclaims"), f"{key[1]}/{entry['name']}"
     bound = claims.get((key[0], claim_name(pod, entry)))
     users = {one["uid"] for one in reserved_for(bound)} if bound is not None else set()
-    has_devices = bound is not None and devices_of(bound)
+    has_devices = bound is not None and devices_of(bound) and not deleting(bound)
     if pod["spec"].get("nodeName") and has_devices and uid_of(pod) not in users:
         yield "final-unreserved", f"the claim of {where} is not reserved for its bound pod"
     template = entry.get("resourceClaimTemplateName")

@@ -67,5 +67,3 @@ def _validate_claim(old: Json, new: Json, subresource: str) -> None:
         raise Refusal(422, "Invalid", "status.reservedFor: Forbidden: deletionTimestamp is set")
     if was.get("allocation") and allocation and was["allocation"] != allocation:
         raise Refusal(422, "Invalid", "status.allocation: field is immutable")
-    if allocation and not was.get("allocation") and deleting(old):
-        raise Refusal(422, "Invalid", "status.allocation: deletionTimestamp is set")
