@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeVar, get_args, get_origin
 
+from dragoman_base.files import read_text
+
 ClaimsMode = Literal["auto", "own", "assist", "off"]
 PodGroupClaims = Literal["auto", "on", "off"]
 EvictionsMode = Literal["off", "assist", "own"]
@@ -64,7 +66,7 @@ class Address(NamedTuple):
 def own_namespace() -> str:
     """Return the namespace of the pod that this process runs in, or `default` outside of one."""
     path = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-    return path.read_text().strip() if path.is_file() else "default"
+    return read_text(path).strip() if path.is_file() else "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,28 +1,18 @@
 """Files of manifests: names, patterns, folders and standard input, read one by one."""
 
 import os
-import stat
 import sys
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from glob import has_magic
 from pathlib import Path, PurePath
 
+from dragoman_base import files
 from dragoman_toolkit.linting.findings.finding import UnreadableFile
 from dragoman_toolkit.unusable import UnusableInput
 
 SUFFIXES = (".yaml", ".yml", ".json")
-MAX_FILE = 16 * 1024 * 1024
 STANDARD_INPUT = "-"
-_DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
-"""Names that a shell gives to `<(…)`: pipes that the user asked for, and no file in a folder."""
-_KINDS = {
-    stat.S_IFIFO: "a FIFO",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFDIR: "a folder",
-}
 
 
 def texts(
@@ -119,31 +109,13 @@ def _names(folder: str) -> list[str]:
 def read_text(name: str) -> tuple[str, str] | UnreadableFile:
     """Return name and text of a regular file or of standard input, or why it cannot be read."""
     try:
-        content = _content(name)
+        if name != STANDARD_INPUT:
+            return name, files.read_text(name)
+        content = sys.stdin.buffer.read(files.MAX_FILE + 1)
+        return name, files.decoded(files.bounded(content))
+    except files.UnreadableError as error:
+        return UnreadableFile(name, error.line, error.column, str(error))
     except OSError as error:
         return UnreadableFile(name, 0, 0, error.strerror or str(error))
-    except ValueError as error:
+    except ValueError as error:  # a name that no file can have
         return UnreadableFile(name, 0, 0, str(error))
-    if isinstance(content, UnreadableFile):
-        return content
-    if len(content) > MAX_FILE:
-        return UnreadableFile(name, 0, 0, f"larger than {MAX_FILE >> 20} MiB")
-    try:
-        return name, content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        column = error.start - content.rfind(b"\n", 0, error.start)
-        return UnreadableFile(name, line, column, "not UTF-8")
-
-
-def _content(name: str) -> bytes | UnreadableFile:
-    """Read a file that is one: a FIFO would wait for a writer, and a device has no end."""
-    if name == STANDARD_INPUT:
-        return sys.stdin.buffer.read(MAX_FILE + 1)
-    regular = not name.startswith(_DESCRIPTORS)
-    if regular and (kind := _KINDS.get(stat.S_IFMT(Path(name).stat().st_mode))):
-        return UnreadableFile(name, 0, 0, f"{kind}, not a regular file")
-    # It may have become a FIFO since; opened so, it waits for no writer and is empty.
-    descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | (os.O_NONBLOCK if regular else 0))
-    with open(descriptor, "rb") as file:  # noqa: PTH123 — a descriptor
-        return file.read(MAX_FILE + 1)

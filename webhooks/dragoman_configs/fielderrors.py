@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import orjson
 
-from dragoman_configs.unreadable import UnreadableValue
+from dragoman_base.files.unreadable import UnreadableValue
 
 REQUIRED = "FieldValueRequired"
 INVALID = "FieldValueInvalid"

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from dragoman_configs.unreadable import (
+from dragoman_base.files.unreadable import (
     MAX_DOCUMENT_DEPTH,
     DeepValue,
     DuplicateKeys,

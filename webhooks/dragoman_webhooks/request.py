@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
+from dragoman_base.files.unreadable import DuplicateKeys
 from dragoman_configs import strictjson
 from dragoman_configs.fielderrors import clip
-from dragoman_configs.unreadable import DuplicateKeys
 
 API_VERSION = "admission.k8s.io/v1"
 REVIEWED_OPERATIONS = frozenset({"CREATE", "UPDATE"})

@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 
 from dragoman import surroundings
 from dragoman.kube.connectionoptions import ConnectionOptions
-from dragoman.kube.credentials import files, plugin
-from dragoman.kube.credentials.files import ConnectionSettingsError
+from dragoman.kube.credentials import files, plugin, validation
+from dragoman.kube.credentials.files import ChosenContext, ConnectionSettingsError
 from dragoman.kube.credentials.impersonation import Headers, impersonation_headers
 from dragoman.logs import logger
+from dragoman_base.files import UnreadableError, read_text
 
 __all__ = ["ConnectionSettingsError", "Credentials", "Headers", "impersonation_headers"]
 
@@ -27,8 +28,6 @@ RENEW_INTERVAL = 1.0
 """Least seconds between two reads of the credentials after 401 responses."""
 
 SERVICE_ACCOUNT_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-"""Hosts that get credentials without TLS, as those of `kubectl proxy`."""
 _FILES = ("certificate-authority", "client-certificate", "client-key")
 
 log = logger("dragoman.credentials")
@@ -79,7 +78,7 @@ class Credentials:
         Raises:
             OSError: A file cannot be read, or is no certificate or key.
         """
-        if urlsplit(self.server).scheme != "https":
+        if not self._secure:
             return True
         with _naming("certificate-authority"):
             authority = files.content(self._cluster, "certificate-authority")
@@ -130,21 +129,35 @@ class Credentials:
         return self._current()
 
     def _current(self) -> str | None:
-        """Return the header for what the user has; as in kubectl, a token goes first."""
+        """Return the header for what the user has; as in kubectl, a token goes first.
+
+        As in kubectl, nothing of the user is read without TLS: any user of this machine may listen
+        on a port where `kubectl proxy` was.
+        """
         user = self._user
-        parts = urlsplit(self.server)
-        if parts.scheme != "https" and parts.hostname not in LOOPBACK:
+        if not self._secure:
             return None
         if token := _token(user):
             return f"Bearer {token}"
-        if user.get("username") and user.get("password"):
-            pair = f"{user['username']}:{user['password']}"
+        if user.get("username"):
+            pair = f"{user['username']}:{user.get('password') or ''}"
             return f"Basic {base64.b64encode(pair.encode()).decode()}"
         if user.get("exec"):
             # As in kubectl, a plugin is not run where there is a certificate.
             issued = None if self._has_certificate else self._from_plugin()
             return f"Bearer {issued.token}" if issued and issued.token else None
-        return _from_provider(self) if user.get("auth-provider") else None
+        if user.get("auth-provider"):
+            return _from_provider(self, user["auth-provider"])
+        if not self._has_certificate:
+            raise ValueError(
+                "the user has none, and kubectl would ask for a name and a password: users[].user "
+                "needs a token, a client certificate, or exec"
+            )
+        return None
+
+    @property
+    def _secure(self) -> bool:
+        return urlsplit(self.server).scheme == "https"
 
     @property
     def _has_certificate(self) -> bool:
@@ -171,13 +184,15 @@ class Credentials:
         options = self.options
         try:
             if options.name_nothing and _only_inside_pod():
-                self._cluster, self._user = _of_pod()
+                found = _of_pod()
             else:
                 found = files.connection(files.load(options.kubeconfig), options)
-                self._cluster, self._user = found.cluster, found.user
-                self.impersonation = impersonation_headers(self._user)
-            self._server = _address(self._cluster, self._user)
-            _refuse_unusable(self._cluster, self._user)
+            _refuse_unusable(found)
+            self._cluster, self._user = found.cluster, found.user
+            self.impersonation = impersonation_headers(self._user)
+            self._server = _address(str(found.cluster["server"]))
+            if self._secure:
+                _refuse_unknown(found)
         except (OSError, ValueError) as error:
             raise ConnectionSettingsError(f"the kubeconfig cannot be used: {error}") from error
         self.impersonation = _acting(options) or self.impersonation
@@ -202,7 +217,7 @@ def namespace(choice: ConnectionOptions) -> str:
     """
     if choice.name_nothing and _only_inside_pod():
         own = SERVICE_ACCOUNT_TOKEN.with_name("namespace")
-        return own.read_text().strip() if own.is_file() else ""
+        return read_text(own, files.MAX_CERTIFICATE).strip() if own.is_file() else ""
     config = files.load(choice.kubeconfig)
     name = choice.context or config.current
     if choice.context and name not in config.contexts:
@@ -216,8 +231,8 @@ def _token(user: Mapping[str, Any]) -> str:
     if not user.get("tokenFile"):
         return token
     try:
-        return Path(user["tokenFile"]).read_text().strip() or token
-    except OSError:
+        return read_text(user["tokenFile"], files.MAX_CERTIFICATE).strip() or token
+    except (OSError, UnreadableError):
         if not token:
             raise
         return token
@@ -230,7 +245,7 @@ def _only_inside_pod() -> bool:
     return not files.HOME.expanduser().exists()
 
 
-def _of_pod() -> tuple[dict[str, Any], dict[str, Any]]:
+def _of_pod() -> ChosenContext:
     """Return cluster and user of a pod's service account."""
     host, port = (os.environ.get(f"KUBERNETES_SERVICE_{one}") for one in ("HOST", "PORT"))
     if not host or not port:
@@ -239,73 +254,77 @@ def _of_pod() -> tuple[dict[str, Any], dict[str, Any]]:
         )
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     authority = SERVICE_ACCOUNT_TOKEN.with_name("ca.crt")
-    return (
-        {"server": f"https://{address}", "certificate-authority": str(authority)},
-        {"tokenFile": str(SERVICE_ACCOUNT_TOKEN)},
-    )
+    cluster = {"server": f"https://{address}", "certificate-authority": str(authority)}
+    return ChosenContext(cluster, {"tokenFile": str(SERVICE_ACCOUNT_TOKEN)})
 
 
-def _address(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> str:
-    """Return the base URL; one without a scheme has TLS where anything of TLS is configured."""
-    server = str(cluster["server"])
-    if "://" in server:
-        parts = urlsplit(server)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-            raise ValueError("clusters[].cluster.server: expected a URL with https or http")
-        return server.rstrip("/")
-    secure = cluster.get("insecure-skip-tls-verify") or any(
-        section.get(name) or section.get(f"{name}-data")
-        for section in (cluster, user)
-        for name in _FILES
-    )
-    return f"{'https' if secure else 'http'}://{server.rstrip('/')}"
+def _address(server: str) -> str:
+    """Return the base URL; as in kubectl, one without a scheme has no TLS."""
+    parts = urlsplit(server if "://" in server else f"http://{server}")
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        raise ValueError("clusters[].cluster.server: expected a URL with https or http")
+    if parts.username is not None or parts.password is not None:
+        # kubectl sends them in place of the user's own credentials, also without TLS.
+        raise ValueError(
+            "clusters[].cluster.server: user and password are not read from a URL: "
+            "write them to users[].user as username and password"
+        )
+    return (server if "://" in server else f"http://{server}").rstrip("/")
 
 
-def _refuse_unusable(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> None:
+def _refuse_unusable(found: ChosenContext) -> None:
     """Refuse what kubectl refuses, and settings that this client cannot honor."""
+    faults = [
+        *validation.user_faults(found.user_name, found.user),
+        *validation.cluster_faults(found.cluster_name, found.cluster),
+    ]
+    if faults:
+        raise ConnectionSettingsError("; ".join(faults))
     for name in ("proxy-url", "tls-server-name"):
-        if cluster.get(name):
+        if found.cluster.get(name):
             raise ConnectionSettingsError(
                 f"clusters[].cluster.{name} of the kubeconfig is not supported: "
                 "name a server that can be reached directly, under a name of its certificate"
             )
+
+
+def _refuse_unknown(found: ChosenContext) -> None:
+    """Refuse, for a server with TLS, who cannot be known by it."""
+    user, cluster = found.user, found.cluster
     names = ("certificate-authority", "certificate-authority-data")
     if cluster.get("insecure-skip-tls-verify") and any(map(cluster.get, names)):
         raise ConnectionSettingsError(
             "specifying a root certificates file with the insecure flag is not allowed: "
             "remove insecure-skip-tls-verify or certificate-authority"
         )
-    methods = {
-        "token": user.get("token") or user.get("tokenFile"),
-        "basicAuth": user.get("username") or user.get("password"),
-    }
-    found = [name for name, given in methods.items() if given]
-    if len(found) > 1:
-        raise ConnectionSettingsError(
-            f"more than one authentication method found; found [{' '.join(found)}], "
-            "only one is allowed"
-        )
-    for name in _FILES:
-        section = cluster if name == "certificate-authority" else user
-        if not section.get(f"{name}-data") and section.get(name):
-            Path(section[name]).open("rb").close()
+    if user.get("tokenFile") and user.get("username"):
+        raise ConnectionSettingsError("username/password or bearer token may be set, but not both")
+    provider = user.get("auth-provider")
+    if provider and (fault := validation.provider_fault(provider)):
+        raise ConnectionSettingsError(fault)
 
 
-def _from_provider(credentials: Credentials) -> str | None:
-    """Return the header of an auth provider, which only the client library knows."""
+def _from_provider(credentials: Credentials, provider: Mapping[str, Any]) -> str | None:
+    """Return the header of the provider `oidc`; only the client library can refresh its token."""
+    settings = provider.get("config") or {}
+    token = str(settings.get("id-token") or "")
+    if token and validation.expiry(token) > surroundings.unix():
+        return f"Bearer {token}"
+    if not settings.get("refresh-token"):
+        raise ValueError("No valid id-token, and cannot refresh without refresh-token")
     from kubernetes import client, config  # noqa: PLC0415 — heavy, and seldom needed
 
-    settings = client.Configuration()
+    found = client.Configuration()
     path = credentials.options.kubeconfig
     try:
         config.load_kube_config(
             config_file=str(path) if path else os.environ.get("KUBECONFIG"),
             context=credentials.options.context,
-            client_configuration=settings,
+            client_configuration=found,
         )
     except config.ConfigException as error:
         raise CredentialsUnavailableError(str(error)) from error
-    header: str | None = settings.get_api_key_with_prefix("BearerToken")
+    header: str | None = found.get_api_key_with_prefix("BearerToken")
     return header
 
 

@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
-import yaml
 
 from dragoman.cli.terminal import line as one_line
 from dragoman.cli.terminal import say
 from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.credentials.files import ConnectionSettingsError
 from dragoman.kube.kubeconfig import Credentials
+from dragoman_base import files
+from dragoman_base.files import documents
 from dragoman_base.words.spelling import closest
 from dragoman_drivers.conformance import checks, cluster, profile, subject
 from dragoman_drivers.conformance import report as reports
@@ -98,9 +99,10 @@ def _plan(options: Mapping[str, Any], selected: Sequence[Check]) -> RunPlan:
 
     path = options["profile"]
     try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8")) if path else None
-        parsed = profile.parse(tree)
-    except (yaml.YAMLError, profile.ProfileError, UnicodeDecodeError) as error:
+        parsed = profile.parse(documents.tree(path) if path else None)
+    except (OSError, files.UnreadableError) as error:
+        raise ValueError(f"--profile {path}: {files.reason(error)}") from None
+    except profile.ProfileError as error:
         raise ValueError(f"--profile {path}: {error}") from None
     return running.RunPlan(
         command=options["driver_command"],

@@ -13,6 +13,7 @@ from dragoman.inventory.snapshots import snapshot
 from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.credentials.files import ConnectionSettingsError
 from dragoman.kube.kubeconfig import Credentials
+from dragoman_base.files import UnreadableError, opened, reason
 from dragoman_drivers.pretend import faults, guard, shapes
 from dragoman_drivers.pretend.slices import PretendPool, recorded_drivers, recorded_pools
 from dragoman_drivers.throwaway.api import Api, ApiError
@@ -179,12 +180,16 @@ def _recorded(options: Mapping[str, Any]) -> tuple[str, list[PretendPool]]:
 
 
 def _slices(path: Path) -> list[Mapping[str, Any]]:
-    with path.open("rb") as file:
-        try:
+    try:
+        with opened(path) as file:
             return [*snapshot.read(file).of("resourceslices")]
-        except snapshot.SnapshotError:
-            found = files.trees([str(path)])
-            return [one for one in found if one.get("kind") == "ResourceSlice"]
+    except snapshot.SnapshotError:
+        found = files.trees([str(path)])
+        return [
+            one for one in found if isinstance(one, dict) and one.get("kind") == "ResourceSlice"
+        ]
+    except (OSError, UnreadableError) as error:
+        raise click.UsageError(f"{path}: {reason(error)}") from None
 
 
 def _refuse(api: Api, name: str, options: Mapping[str, Any]) -> None:

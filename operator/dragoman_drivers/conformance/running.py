@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import urllib3
-import yaml
 
 from dragoman import __version__
+from dragoman_base import files
+from dragoman_base.files import documents
 from dragoman_drivers.conformance.checks import (
     FAIL,
     NOT_RUN,
@@ -275,10 +276,10 @@ def read_manifests(paths: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
     found: list[Mapping[str, Any]] = []
     for path in paths:
         try:
-            documents = [*yaml.safe_load_all(path.read_text(encoding="utf-8"))]
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path}: {error}") from None
-        for document in documents:
+            trees = documents.trees(path)
+        except (OSError, files.UnreadableError) as error:
+            raise ValueError(f"{path}: {files.reason(error)}") from None
+        for document in trees:
             if isinstance(document, dict):
                 items = document.get("items") if document.get("kind") == "List" else None
                 found += items if isinstance(items, list) else [document]

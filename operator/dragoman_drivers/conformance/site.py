@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-import yaml
-
+from dragoman_base import files
+from dragoman_drivers.conformance import documents
 from dragoman_drivers.conformance.checks import FailedError, NotRunError, need
 from dragoman_drivers.conformance.folder import Folder
 from dragoman_drivers.conformance.profile import DriverProfile
@@ -547,22 +547,29 @@ class Site:
 
     # CDI --------------------------------------------------------------------------------------
 
-    def cdi_documents(self) -> dict[str, Any]:
-        """Return the CDI documents by file name; what cannot be parsed is None."""
-        found: dict[str, Any] = {}
+    def cdi_documents(self) -> dict[str, Json]:
+        """Return the CDI documents by file name, without those that say nothing."""
+        return {name: one for name, one in self._cdi() if not isinstance(one, str)}
+
+    def cdi_faults(self) -> dict[str, str]:
+        """Return the files that should be CDI documents and are none, each with the reason."""
+        return {name: one for name, one in self._cdi() if isinstance(one, str)}
+
+    def _cdi(self) -> Iterator[tuple[str, Json | str]]:
         for path in sorted(self.cdi.iterdir()):
             if path.suffix in {".json", ".yaml"} and not path.name.startswith("."):
                 try:
-                    found[path.name] = parsed(path.read_text())
-                except (yaml.YAMLError, OSError):
-                    found[path.name] = None
-        return found
+                    yield path.name, documents.read(path)
+                except FileNotFoundError:  # it is gone since
+                    continue
+                except (OSError, files.UnreadableError) as error:
+                    yield path.name, files.reason(error)
 
     def cdi_ids(self) -> dict[str, list[str]]:
         """Return the files that define each CDI id."""
         found: dict[str, list[str]] = {}
         for name, tree in self.cdi_documents().items():
-            for device in (tree or {}).get("devices") or ():
+            for device in tree.get("devices") or ():
                 found.setdefault(f"{tree.get('kind')}={device.get('name')}", []).append(name)
         return found
 
@@ -631,14 +638,6 @@ class Site:
             need(time.monotonic() < deadline, f"waited {seconds:g} s for {what}")
             time.sleep(pause)
             pause = min(pause * 1.2, 0.5)
-
-
-def parsed(text: str) -> Any:
-    """Return the tree of a text in JSON, or else in YAML, which takes a hundred times as long."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return yaml.safe_load(text)
 
 
 def reference(claim: Json) -> ClaimReference:

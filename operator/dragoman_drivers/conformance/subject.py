@@ -12,9 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from dragoman_base import files
 from dragoman_drivers.throwaway.process import ThrowawayProcess, free_ports
 
 STOP_SECONDS = 10.0
+MAX_LOG = 16 << 20
+"""Bytes of the driver's log that are looked at."""
 FORBIDDEN = ("/var/lib/kubelet", "/etc/cdi", "/var/run/cdi", "/run/cdi")
 """Folders of this machine's own kubelet and container runtime."""
 
@@ -141,10 +144,8 @@ class DriverInstance:
         return time.monotonic() - start
 
     def logged(self, start: int = 0) -> str:
-        """Return what it printed after a position."""
-        with self.log.open("rb") as file:
-            file.seek(start)
-            return file.read().decode(errors="replace")
+        """Return what it printed after a position; of more than MAX_LOG bytes, the end."""
+        return files.read_end(self.log, start, MAX_LOG)
 
     def position(self) -> int:
         """Return the position at the end of the log."""

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from dragoman_base import files
 from dragoman_drivers.kubeletplugin.messages import ClaimReference, PreparedDevice
 from dragoman_drivers.pretend.preparation import Preparation
 from dragoman_toolkit.replacing import replace_file
@@ -53,10 +54,10 @@ class Checkpoint:
             CheckpointError: The file is broken or of another version.
         """
         try:
-            tree = json.loads(self.path.read_text())
+            tree = json.loads(files.read_text(self.path))
         except FileNotFoundError:
             return {}
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CheckpointError(f"{self.path}: invalid JSON ({error})") from error
         if not isinstance(tree, dict) or tree.get("version") != VERSION:
             raise CheckpointError(f"{self.path}: not version {VERSION}")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from dragoman_base.files import UnreadableError, read_text
 from dragoman_drivers.pretend.driver import Driver
 from dragoman_drivers.pretend.faults import FaultError, parse
 from dragoman_drivers.pretend.publisher import Publisher
@@ -125,11 +126,11 @@ def follow(driver: Driver, given: Sequence[str]) -> threading.Thread:
         while True:
             time.sleep(0.2)
             try:
-                text = path.read_text() if path.exists() else ""
+                text = read_text(path) if path.exists() else ""
                 if text != known[1]:
                     known = (time.monotonic(), text)
                     driver.faults = parse([*given, *text.splitlines()], driver.further)
-            except (OSError, FaultError) as error:
+            except (OSError, UnreadableError, FaultError) as error:
                 log.error("%s: %s", path, error)
 
     thread = threading.Thread(target=watch, daemon=True)

@@ -15,6 +15,7 @@ import urllib.request
 from pathlib import Path
 from urllib.parse import quote
 
+from dragoman_base.files import read_text
 from dragoman_drivers.throwaway import downloads
 from dragoman_drivers.throwaway.downloads import DownloadError, Pin, Progress
 from dragoman_toolkit.replacing import replace_file
@@ -97,7 +98,7 @@ def fetch(name: str, version: str, target: Path, records: Path, progress: Progre
     pin = published(name, version)
     digest = f"{pin.algorithm}:{pin.digest}"
     record = records / quote(pin.url.partition("://")[2], safe="")
-    known = record.read_text().strip() if record.exists() else ""
+    known = read_text(record).strip() if record.exists() else ""
     if known not in {"", digest}:
         raise DownloadError(
             f"{pin.url}: its release publishes {shortened(digest)}, but {shortened(known)} was "

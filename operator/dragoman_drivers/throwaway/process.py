@@ -18,6 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+from dragoman_base import files
+
 # PDEATHSIG fires when the *thread* that started a child ends: one thread that lives as long as
 # this process starts them all.
 _STARTER = ThreadPoolExecutor(1, thread_name_prefix="starter")
@@ -142,7 +144,7 @@ class ThrowawayProcess:
 
     def tail(self, lines: int = 20) -> str:
         """Return the last lines of the log."""
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        return "\n".join(files.read_end(self.log).splitlines()[-lines:])
 
 
 def free_ports(count: int) -> list[int]:

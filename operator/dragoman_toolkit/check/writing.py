@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from glob import has_magic
 from pathlib import Path
 
+from dragoman_base import files
 from dragoman_toolkit.linting.findings.finding import UnreadableFile
-from dragoman_toolkit.manifests import MAX_FILE
 from dragoman_toolkit.replacing import replace_file
 
 _MARK = b"\xef\xbb\xbf"
@@ -32,7 +32,7 @@ def write(name: str, before: str, after: str, arguments: Iterable[str]) -> Unrea
             reason = f"a link to {target}, outside of the folders that were named; name that file"
             return UnreadableFile(name, 0, 0, f"not fixed: {reason}")
         return _replace(name, path.resolve(strict=True), before, after)
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, files.UnreadableError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         return UnreadableFile(name, 0, 0, f"not fixed: {reason}")
 
@@ -51,8 +51,8 @@ def _within(target: Path, arguments: Iterable[str]) -> bool:
 
 
 def _replace(name: str, path: Path, before: str, after: str) -> UnreadableFile | None:
-    with path.open("rb") as file:
-        old = file.read(MAX_FILE + 4)
+    with files.opened(path) as file:
+        old = file.read(files.MAX_FILE + 4)
         status = os.fstat(file.fileno())
     mark = _MARK if old.startswith(_MARK) else b""
     if old == mark + after.encode():

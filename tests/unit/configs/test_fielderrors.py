@@ -2,9 +2,9 @@
 
 import pytest
 
+from dragoman_base.files.unreadable import InvalidText, OutOfRangeNumber
 from dragoman_configs import fielderrors
 from dragoman_configs.fielderrors import ConfigFieldError
-from dragoman_configs.unreadable import InvalidText, OutOfRangeNumber
 from tests.support.worlds.driverconfigs import messages
 
 STRING = {"type": "string"}

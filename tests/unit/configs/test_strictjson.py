@@ -4,9 +4,7 @@ import json
 
 import pytest
 
-from dragoman_configs import strictjson
-from dragoman_configs.strictjson import InvalidJSONError
-from dragoman_configs.unreadable import (
+from dragoman_base.files.unreadable import (
     MAX_DOCUMENT_DEPTH,
     DeepValue,
     DuplicateKeys,
@@ -14,6 +12,8 @@ from dragoman_configs.unreadable import (
     OutOfRangeNumber,
     UnreadableValue,
 )
+from dragoman_configs import strictjson
+from dragoman_configs.strictjson import InvalidJSONError
 
 
 @pytest.mark.parametrize(

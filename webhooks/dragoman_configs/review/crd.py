@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dragoman_base.files.unreadable import MAX_DOCUMENT_DEPTH
 from dragoman_cel.budget import REVIEW_STEPS, StepBudget
 from dragoman_configs.compile.compiler import CompiledConfig, compile_config
 from dragoman_configs.fielderrors import ConfigFieldError
 from dragoman_configs.objects.driverconfigschema import CLAIM, DENY, ConfigSpec
 from dragoman_configs.review.parameters_validation import validate_parameters
-from dragoman_configs.unreadable import MAX_DOCUMENT_DEPTH
 
 
 def compile_crd(document: Mapping[str, Any]) -> CompiledConfig:

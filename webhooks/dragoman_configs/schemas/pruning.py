@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
+from dragoman_base.files.unreadable import DuplicateKeys, UnreadableValue
 from dragoman_base.words.spelling import SuggestionBudget, closest
 from dragoman_cel import budget as steps
 from dragoman_cel.budget import StepBudget
@@ -21,7 +22,6 @@ from dragoman_configs.fielderrors import ConfigFieldError
 from dragoman_configs.schemas import openapi
 from dragoman_configs.schemas.jsonschema import field_errors
 from dragoman_configs.schemas.validator import Validator
-from dragoman_configs.unreadable import DuplicateKeys, UnreadableValue
 
 MAX_FIELD_ERRORS = 50
 """Field errors kept of each kind for one entry; a hostile entry could cause thousands."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import structlog
 from cryptography import x509
 
+from dragoman_base.files import UnreadableError, read
 from dragoman_webhooks import metrics
 
 CHECK_INTERVAL = 10.0
@@ -100,8 +101,8 @@ class CertificateFiles:
 
     def _read(self) -> tuple[bytes, bytes]:
         try:
-            return self._certificate.read_bytes(), self._key.read_bytes()
-        except OSError as error:
+            return read(self._certificate), read(self._key)
+        except (OSError, UnreadableError) as error:
             raise self._unusable(error) from error
 
     def _take(self, content: tuple[bytes, bytes]) -> None:

@@ -11,14 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.credentials.forms import wrong_form
+from dragoman_base import files
+from dragoman_base.files import documents
+from dragoman_base.files.yamltext import INVALID
 from dragoman_base.words.spelling import closest
 
 _LISTS = {"contexts": "context", "clusters": "cluster", "users": "user"}
 """Named entries of a kubeconfig, each with the field that has the content."""
+_TYPES = {"contexts": "Context", "clusters": "Cluster", "users": "AuthInfo"}
+"""Their types in Go, as kubectl's words have them."""
 _PATHS = {
     "clusters": ("certificate-authority",),
     "users": ("client-certificate", "client-key", "tokenFile"),
@@ -26,7 +29,8 @@ _PATHS = {
 """Fields with paths, which start at the folder of their file."""
 HOME = Path("~/.kube/config")
 """The kubeconfig where none is named."""
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+MAX_CERTIFICATE = 1 << 20
+"""Bytes of a file with certificates, a key or a token."""
 
 
 class ConnectionSettingsError(Exception):
@@ -56,6 +60,8 @@ class ChosenContext:
     cluster: Mapping[str, Any]  # `clusters[].cluster`, paths resolved.
     user: Mapping[str, Any]  # `users[].user`, paths resolved.
     namespace: str = ""  # Of the context; empty where it has none
+    cluster_name: str = ""  # Empty for the server of an option alone
+    user_name: str = ""  # Empty for nobody
 
 
 def load(kubeconfig: Path | None) -> Config:
@@ -92,13 +98,12 @@ def connection(config: Config, choice: ConnectionOptions) -> ChosenContext:
         cluster = _entry(config, "clusters", "cluster", cluster_name)
     if choice.server:
         cluster = {**cluster, "server": choice.server, "tls-server-name": ""}
-    if not cluster.get("server"):
-        raise ConnectionSettingsError(f'no server found for cluster "{cluster_name}"')
     user_name = choice.user or context.get("user")
     user = _entry(config, "users", "auth info", user_name) if user_name else {}
     if choice.token:
         user = {**user, "token": choice.token, "tokenFile": ""}
-    return ChosenContext(cluster, user, str(context.get("namespace") or ""))
+    names = str(cluster_name or ""), str(user_name or "")
+    return ChosenContext(cluster, user, str(context.get("namespace") or ""), *names)
 
 
 def content(section: Mapping[str, Any], name: str) -> bytes | None:
@@ -111,7 +116,12 @@ def content(section: Mapping[str, Any], name: str) -> bytes | None:
     if data := section.get(f"{name}-data"):
         # As in Go, line ends within base64 count for nothing; other characters are refused.
         return base64.b64decode("".join(str(data).splitlines()), validate=True)
-    return Path(section[name]).read_bytes() if section.get(name) else None
+    if not section.get(name):
+        return None
+    try:
+        return files.read(section[name], MAX_CERTIFICATE)
+    except files.UnreadableError as error:
+        raise OSError(f"{section[name]}: {error}") from None
 
 
 def _places(kubeconfig: Path | None) -> Iterable[Path]:
@@ -125,24 +135,29 @@ def _places(kubeconfig: Path | None) -> Iterable[Path]:
 
 def _document(path: Path, *, required: bool) -> Mapping[str, Any]:
     try:
-        text = path.read_bytes()
-    except FileNotFoundError as error:
-        if not required:
-            return {}
-        raise ConnectionSettingsError(f"{path}: {error.strerror}") from error
+        # As for kubectl, what follows the first document counts for nothing.
+        document = next(iter(documents.trees(path)), None)
     except OSError as error:
-        raise ConnectionSettingsError(f"{path}: {error.strerror}") from error
-    try:
-        document = yaml.load(text, Loader=_LOADER)  # noqa: S506 — both loaders are safe
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        what = getattr(error, "problem", None) or str(error)
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        raise ConnectionSettingsError(f'error loading config file "{path}"{line}: {what}') from None
+        if isinstance(error, FileNotFoundError) and not required:
+            return {}
+        raise ConnectionSettingsError(f"{path}: {files.reason(error)}") from error
+    except ValueError as error:
+        line = getattr(error, "line", 0)
+        place = f"yaml: line {line}: " if line else ""
+        raise _refused(path, place + str(error).removeprefix(f"{INVALID}: ")) from None
     if document is None:
         return {}
     if not isinstance(document, dict):
         raise _wrong(path, "the file", "an object")
+    for name, default in (("apiVersion", "v1"), ("kind", "Config")):
+        if not isinstance(document.get(name), str | None):
+            raise _wrong(path, name, "a string")
+        if (document.get(name) or default) != default:
+            raise _refused(
+                path,
+                f'no kind "{document.get("kind") or "Config"}" is registered for version '
+                f'"{document.get("apiVersion") or "v1"}"',
+            )
     return document
 
 
@@ -152,6 +167,7 @@ def _named(
     found = document.get(plural) or []
     if not isinstance(found, list):
         raise _wrong(path, plural, "a list")
+    seen = set()
     for one in found:
         if not isinstance(one, dict) or not isinstance(one.get("name"), str):
             raise _wrong(path, f"{plural}[]", "an object with a name")
@@ -160,6 +176,15 @@ def _named(
             raise _wrong(path, f"{plural}[].{singular}", "an object")
         if fault := wrong_form(held, f"{plural}[].{singular}"):
             raise _wrong(path, *fault)
+        if one["name"] in seen:
+            # kubectl goes on with the whole list, tokens and keys included.
+            kind = _TYPES[plural]
+            raise _refused(
+                path,
+                f"error converting *[]Named{kind} into *map[string]*api.{kind}: "
+                f'duplicate name "{one["name"]}" in list',
+            )
+        seen.add(one["name"])
         yield one["name"], _resolved(held, plural, path.parent)
 
 
@@ -186,6 +211,8 @@ def _entry(config: Config, plural: str, noun: str, name: object) -> Mapping[str,
 
 
 def _wrong(path: Path, place: str, expected: str) -> ConnectionSettingsError:
-    return ConnectionSettingsError(
-        f'error loading config file "{path}": {place}: expected {expected}'
-    )
+    return _refused(path, f"{place}: expected {expected}")
+
+
+def _refused(path: Path, why: str) -> ConnectionSettingsError:
+    return ConnectionSettingsError(f'error loading config file "{path}": {why}')

@@ -1,5 +1,6 @@
 """Whom a user acts for: the headers of impersonation."""
 
+import reprlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
@@ -21,9 +22,7 @@ def impersonation_headers(user: Mapping[str, Any]) -> Headers:
     """
     headers = tuple(_header_lines(user))
     if headers and headers[0][0] != "Impersonate-User":
-        raise ValueError(
-            "users[].user.as: expected a name besides as-uid, as-groups, as-user-extra"
-        )
+        raise ValueError("requesting uid, groups or user-extra without impersonating a user")
     return headers
 
 
@@ -55,4 +54,4 @@ def _text(found: Any, name: str) -> str:
 
 
 def _wrong(name: str, expected: str, found: Any) -> ValueError:
-    return ValueError(f"users[].user.{name}: expected {expected}, found {found!r:.100}")
+    return ValueError(f"users[].user.{name}: expected {expected}, found {reprlib.repr(found)}")

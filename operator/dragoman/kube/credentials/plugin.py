@@ -54,7 +54,7 @@ def issue(plugin: Mapping[str, Any], cluster: Mapping[str, Any]) -> Issued:
     version, command = plugin.get("apiVersion"), str(plugin.get("command") or "")
     if version not in VERSIONS:
         raise PluginError(
-            f"users[].user.exec.apiVersion: expected {' or '.join(VERSIONS)}, found {version!r}"
+            f'exec plugin: invalid apiVersion "{version}"; expected {" or ".join(VERSIONS)}'
         )
     if not command:
         raise PluginError("users[].user.exec.command: expected a program")

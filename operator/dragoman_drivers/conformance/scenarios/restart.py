@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dragoman_base import files
 from dragoman_drivers.conformance.checks import FailedError, NotRunError, need
 from dragoman_drivers.conformance.scenarios import scenario
 from dragoman_drivers.conformance.site import START_SECONDS, Site, reference
@@ -96,7 +97,7 @@ def broken_checkpoint(site: Site) -> None:
     claim = site.claim(*site.take(1))
     site.prepared(claim)
     path = _checkpoint(site)
-    good = path.read_bytes()
+    good = files.read(path)
     for what, content in (
         ("an empty", b""),
         ("a truncated", good[: len(good) // 2]),

@@ -2,12 +2,15 @@
 
 import contextlib
 import json
+import reprlib
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dragoman_base import files
 from dragoman_drivers.conformance.checks import FailedError, NotRunError, need
+from dragoman_drivers.conformance.documents import MAX_DOCUMENT
 from dragoman_drivers.conformance.scenarios import scenario
 from dragoman_drivers.conformance.scenarios.prepare import shared_device
 from dragoman_drivers.conformance.site import Site, new_uid
@@ -217,26 +220,34 @@ def metadata(site: Site) -> str:
     names = site.take(1)
     claim = site.claim(*names)
     ids = {one for device in site.prepared(claim) for one in device.cdi}
-    files = [*_metadata_files(site.cdi_documents().values(), ids)]
-    if not files:
+    mounted = [*_metadata_files(site.cdi_documents().values(), ids)]
+    if not mounted:
         raise NotRunError("no CDI document mounts metadata of devices (EnableDeviceMetadata)")
-    for path in files:
-        problem = wrong_metadata(path.read_text(), claim["metadata"], site.driver, names)
+    for path in mounted:
+        try:
+            text = files.read_text(path, MAX_DOCUMENT)
+        except (OSError, files.UnreadableError) as error:
+            raise FailedError(f"{path.name}: {files.reason(error)}") from None
+        problem = wrong_metadata(text, claim["metadata"], site.driver, names)
         need(not problem, f"{path.name}: {problem}")
     site.unprepared(claim)
-    left = [one.name for one in files if one.exists()]
+    left = [one.name for one in mounted if one.exists()]
     need(not left, f"{left[:1]} is left after the unprepare")
-    return f"{len(files)} files"
+    return f"{len(mounted)} files"
 
 
 def _metadata_files(documents: Iterable[Any], ids: Collection[str]) -> Iterator[Path]:
     """Yield what the documents of CDI ids mount as metadata of devices. Pure."""
     for tree in filter(None, documents):
-        chosen = [one for one in tree["devices"] if f"{tree['kind']}={one['name']}" in ids]
+        chosen = [
+            one
+            for one in tree.get("devices") or ()
+            if f"{tree.get('kind')}={one.get('name')}" in ids
+        ]
         for edits in [tree, *chosen] if chosen else []:
             for one in (edits.get("containerEdits") or {}).get("mounts") or ():
                 if str(one.get("containerPath")).startswith(METADATA):
-                    yield Path(one["hostPath"])
+                    yield Path(str(one.get("hostPath")))
 
 
 def wrong_metadata(text: str, meta: Mapping[str, Any], driver: str, devices: Sequence[str]) -> str:
@@ -257,8 +268,8 @@ def wrong_metadata(text: str, meta: Mapping[str, Any], driver: str, devices: Seq
             group, kind = str(tree["apiVersion"]).partition("/")[0], tree["kind"]
             uid = tree["metadata"]["uid"]
             found = [(d["driver"], d["name"]) for r in tree["requests"] for d in r["devices"]]
-        except (ValueError, KeyError, TypeError) as error:
-            return f"no DeviceMetadata: {error!r}"
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            return f"no DeviceMetadata: {reprlib.repr(error)}"
         if (group, kind) != ("metadata.resource.k8s.io", "DeviceMetadata"):
             return f"{tree['apiVersion']} {kind} is no DeviceMetadata"
         if uid != meta["uid"]:

@@ -11,6 +11,7 @@ import click
 
 from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman_base import versions
+from dragoman_base.files import UnreadableError, opened, reason
 from dragoman_toolkit.dra.output import ProgressLine, Unusable
 
 if TYPE_CHECKING:  # heavy, and not needed for --help
@@ -122,9 +123,9 @@ def _load(path: Path) -> Snapshot:
     from dragoman.inventory.snapshots.snapshot import SnapshotError, read  # noqa: PLC0415 — heavy
 
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             return read(file)
-    except OSError as error:
-        raise Unusable(f"{path}: {error.strerror}") from None
+    except (OSError, UnreadableError) as error:
+        raise Unusable(f"{path}: {reason(error)}") from None
     except SnapshotError as error:
         raise Unusable(f"{path}: {error}") from None

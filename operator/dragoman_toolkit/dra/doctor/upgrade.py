@@ -6,10 +6,10 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from dragoman.doctor.doctorfacts import Requested, Upgrade, listed, part
 from dragoman.doctor.finding import Id
@@ -17,6 +17,7 @@ from dragoman.doctor.upgrade import KINDS
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import PODS
+from dragoman_base import files
 from dragoman_base.versions import GROUP, REMOVED_IN, Version
 from dragoman_toolkit.dra.cluster.source import Source
 from dragoman_toolkit.dra.output import Unusable
@@ -28,6 +29,8 @@ EVENT_LIMIT = 1 << 20
 """Bytes of one event of an audit log that are read; a longer one is left out."""
 CLIENTS_LIMIT = 10_000
 """Clients that are counted by name."""
+NAME_LIMIT = 256
+"""Characters of a name; a client gives itself any."""
 _DEPRECATED = frozenset(version for version, _ in REMOVED_IN)
 _GATES = "--feature-gates"
 
@@ -124,28 +127,42 @@ def audited(path: Path) -> Asked:
         Unusable: The file cannot be read, or has no event.
     """
     counts: dict[tuple[str, str], Counter[str]] = {}
-    events = False
+    events, named, size = False, 0, 0
     try:
-        with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if packed else path.open("rb") as file:
+        with _unpacked(path) as file:
             while line := file.readline(EVENT_LIMIT):
+                size += len(line)
+                if size > files.MAX_LINES:
+                    raise Unusable(f"--audit-log: {path}: more than {files.MAX_LINES >> 30} GiB")
                 events = events or _is_event(line)
                 # What follows of a longer event is no JSON object.
                 if GROUP.encode() in line and (found := _who(line)):
                     key, client = found
                     clients = counts.setdefault(key, Counter())
-                    if client in clients or len(clients) < CLIENTS_LIMIT:
+                    if client in clients or named < CLIENTS_LIMIT:
+                        named += client not in clients
                         clients[client] += 1
-    except (OSError, EOFError, zlib.error) as error:
-        said = getattr(error, "strerror", None) or error
-        raise Unusable(f"--audit-log: {path}: {said}") from error
+    except (OSError, files.UnreadableError) as error:
+        raise Unusable(f"--audit-log: {path}: {files.reason(error)}") from error
+    except (EOFError, zlib.error) as error:
+        raise Unusable(f"--audit-log: {path}: {error}") from error
     if not events:
         raise Unusable(
             f"--audit-log: {path}: no line is an event of audit.k8s.io; it takes the log that the "
             "API server writes with --audit-log-format=json, also compressed by gzip"
         )
     return {key: tuple(name for name, _ in one.most_common()) for key, one in counts.items()}
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[BinaryIO]:
+    """Open a log, which may be compressed by gzip."""
+    with files.opened(path) as file:
+        if file.peek(2)[:2] != b"\x1f\x8b":  # a pipe cannot be rewound
+            yield file
+            return
+        with gzip.GzipFile(fileobj=file) as unpacked:
+            yield cast("BinaryIO", unpacked)
 
 
 def _is_event(line: bytes) -> bool:
@@ -167,6 +184,12 @@ def _who(line: bytes) -> tuple[tuple[str, str], str] | None:
     resource = str(about.get("resource") or "")
     if about.get("apiGroup") != GROUP or version not in _DEPRECATED or resource not in KINDS:
         return None
-    agent = str(event.get("userAgent") or "").split(" ")[0]
-    user = str(part(event, "user").get("username") or "")
+    agent = _name(event.get("userAgent")).split(" ")[0]
+    user = _name(part(event, "user").get("username"))
     return (version, resource), f"{user} ({agent})" if agent else user
+
+
+def _name(found: object) -> str:
+    """Return a name, of a long one the beginning."""
+    text = found if isinstance(found, str) else ""
+    return text if len(text) <= NAME_LIMIT else f"{text[:NAME_LIMIT]}…"

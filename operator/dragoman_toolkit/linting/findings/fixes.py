@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dragoman_configs.unreadable import DuplicateKeys
+from dragoman_base.files.unreadable import DuplicateKeys
 from dragoman_toolkit.linting.findings.edits import Edit, applied
 from dragoman_toolkit.linting.findings.finding import Problem
 from dragoman_toolkit.linting.findings.inplace import InPlace, NotInPlaceError, Span

@@ -1,8 +1,4 @@
-"""Texts of manifests: documents with JSON trees; positions are found when a finding needs one.
-
-Hostile texts end with `UnreadableError`: the size, the values of one document with aliases written
-out, and the depth of nesting are bounded.
-"""
+"""Texts of manifests: documents with JSON trees; positions are found when a finding needs one."""
 
 import re
 from collections.abc import Iterator
@@ -11,18 +7,15 @@ from typing import Any
 
 import yaml
 
-from dragoman_toolkit.linting.manifests import jsontext, yamltext
-from dragoman_toolkit.linting.manifests.yamltext import UnreadableError
-
-MAX_TEXT = 16 * 1024 * 1024
-"""Characters of one text; kubectl and the API server refuse far smaller objects."""
+from dragoman_base.files import UnreadableError, yamltext
+from dragoman_base.files.documents import parts
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\]]*)\]")
 
 Steps = tuple[str | int, ...]
 
-__all__ = ["MAX_TEXT", "ManifestDocument", "Position", "UnreadableError", "read"]
+__all__ = ["ManifestDocument", "Position", "UnreadableError", "read"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,24 +144,5 @@ def read(text: str) -> Iterator[ManifestDocument]:
     Raises:
         UnreadableError: It is neither, or too large to be a manifest.
     """
-    if len(text) > MAX_TEXT:
-        raise UnreadableError(f"larger than {MAX_TEXT >> 20} MiB", 0, 0)
-    if text.lstrip()[:1] not in ("{", "["):
-        yield from _read_yaml(text)
-        return
-    try:
-        yield from [ManifestDocument(*parts) for parts in jsontext.read(text)]
-    except UnreadableError as invalid:
-        # Flow style YAML begins like JSON; where both fail, JSON is what was meant.
-        try:
-            documents = list(_read_yaml(text))
-        except UnreadableError:
-            raise invalid from None
-        yield from documents
-
-
-def _read_yaml(text: str) -> Iterator[ManifestDocument]:
-    before = 0
-    for tree, start, line, end in yamltext.read(text):
-        yield ManifestDocument(tree, text[start:end], line, start, text[before:start])
-        before = end
+    for part in parts(text):
+        yield ManifestDocument(*part)

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dragoman_base.files.unreadable import DuplicateKeys
 from dragoman_base.versions import NEWEST, Version
-from dragoman_configs.unreadable import DuplicateKeys
 from dragoman_toolkit.linting.findings.finding import Problem, Steps
 from dragoman_toolkit.linting.manifests.manifestobjects import Object, mapping, reach, sequence
 from dragoman_toolkit.linting.validation.claims import check_claim, check_class

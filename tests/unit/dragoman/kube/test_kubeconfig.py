@@ -29,7 +29,7 @@ def kubeconfig(folder: Path, user: Json, **cluster: Any) -> Path:
         "kind": "Config",
         "current-context": "here",
         "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1", **cluster}}],
+        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1", **cluster}}],
         "users": [{"name": "u", "user": user}],
     }
     path.write_text(yaml.safe_dump(document))
@@ -74,16 +74,23 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     [
         ({"token": "secret"}, "Bearer secret"),
         ({"username": "me", "password": "secret"}, "Basic bWU6c2VjcmV0"),
-        ({}, None),
     ],
-    ids=["a token", "a name and a password", "nothing, as for a proxy that authenticates"],
+    ids=["a token", "a name and a password"],
 )
 async def test_what_a_user_has_goes_into_the_header(
-    tmp_path: Path, user: Json, header: str | None
+    tmp_path: Path, user: Json, header: str
 ) -> None:
     assert (
         await Credentials(ConnectionOptions(kubeconfig(tmp_path, user))).authorization() == header
     )
+    # On a port of this machine any of its users may listen, where `kubectl proxy` was.
+    proxy = kubeconfig(tmp_path, user, server="http://127.0.0.1:8001")
+    assert await Credentials(ConnectionOptions(proxy)).authorization() is None
+
+
+async def test_nobody_asks_a_server_with_tls(tmp_path: Path) -> None:
+    with pytest.raises(CredentialsUnavailableError, match="kubectl would ask for a name"):
+        await Credentials(ConnectionOptions(kubeconfig(tmp_path, {}))).authorization()
 
 
 async def test_a_token_file_is_read_again_after_half_a_minute(tmp_path: Path, clock: Clock) -> None:
@@ -198,7 +205,6 @@ def test_who_acts_for_nobody_else_says_nothing_of_it(tmp_path: Path, user: Json)
         pytest.param(
             {"as": "a", "as-user-extra": {"b": "c"}}, r"as-user-extra\[b\]: expected", id="a text"
         ),
-        pytest.param({"as-groups": ["b"]}, "as: expected a name beside", id="nobody is named"),
     ],
 )
 def test_whom_nobody_can_act_for_is_refused_by_the_field(
@@ -234,7 +240,7 @@ def test_a_proxy_of_the_environment_is_for_others(
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://proxy.example.com:3128")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example.com:3128")
-    assert Credentials(ConnectionOptions(kubeconfig(tmp_path, {}))).server == "http://127.0.0.1:1"
+    assert Credentials(ConnectionOptions(kubeconfig(tmp_path, {}))).server == "https://127.0.0.1:1"
 
 
 def test_inside_a_pod_kubeconfig_of_the_environment_comes_first(
@@ -244,4 +250,4 @@ def test_inside_a_pod_kubeconfig_of_the_environment_comes_first(
     monkeypatch.setattr(module, "SERVICE_ACCOUNT_TOKEN", tmp_path / "token")
     path = str(kubeconfig(tmp_path, {}))
     monkeypatch.setenv("KUBECONFIG", path)
-    assert Credentials().server == "http://127.0.0.1:1"
+    assert Credentials().server == "https://127.0.0.1:1"

@@ -100,10 +100,19 @@ def test_without_a_current_context_the_others_are_named(tmp_path: Path) -> None:
         Credentials(ConnectionOptions(path))
 
 
+BOMB = "a0: &a0 [x]\n" + "".join(
+    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 10)
+)
+"""Ten lines that stand for 10⁹ values."""
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("clusters: [", "config"),
+        ("clusters: [" * 100_000, "nested deeper than 254 levels"),
+        ("{a: " * 60_000, "nested deeper than 254 levels"),
+        (BOMB, "more than 100000 values"),
         ("- a", "the file: expected an object"),
         ("clusters: {}", "current-context is not set"),
         ("clusters: x", "clusters: expected a list"),
@@ -123,8 +132,18 @@ def test_a_file_of_another_form_is_refused_by_the_field(
     ("user", "cluster", "message"),
     [
         ({"token": "a", "username": "b", "password": "c"}, {}, "more than one authentication"),
-        ({}, {"insecure-skip-tls-verify": True, "certificate-authority": "ca"}, "insecure flag"),
-        ({"client-certificate": "missing"}, {}, "missing"),
+        (
+            {},
+            {"insecure-skip-tls-verify": True, "certificate-authority": "config"},
+            "insecure flag",
+        ),
+        ({"client-certificate": "missing", "client-key": "config"}, {}, "no such file"),
+        ({"client-certificate": "config"}, {}, "client-key must be specified for u to use"),
+        ({"as-groups": ["b"]}, {}, "for u without impersonating a user"),
+        ({"auth-provider": {"name": "gcp"}}, {}, "gcp auth plugin has been removed"),
+        ({"auth-provider": {"name": "x"}}, {}, 'no Auth Provider found for name "x"'),
+        ({}, {"server": "https://me:pass@host"}, "user and password are not read from a URL"),
+        ({}, {"certificate-authority": "/dev/zero"}, "a device, not a regular file"),
     ],
 )
 def test_what_kubectl_refuses_is_refused(
@@ -134,11 +153,62 @@ def test_what_kubectl_refuses_is_refused(
         Credentials(ConnectionOptions(simple(tmp_path, user, **cluster)))
 
 
-async def test_no_credentials_go_over_a_network_without_tls(tmp_path: Path) -> None:
-    far = simple(tmp_path, {"token": "secret"}, server="http://10.0.0.1:8080")
-    assert await Credentials(ConnectionOptions(far)).authorization() is None
-    near = simple(tmp_path, {"token": "secret"}, server="http://localhost:8001")
-    assert await Credentials(ConnectionOptions(near)).authorization() == "Bearer secret"
+@pytest.mark.parametrize("server", ["http://10.0.0.1:8080", "http://localhost:8001", "127.0.0.1:1"])
+async def test_without_tls_no_credentials_are_even_read(tmp_path: Path, server: str) -> None:
+    for user in ({"token": "secret"}, {"tokenFile": "/nowhere"}, exec_plugin(tmp_path, "no json")):
+        assert (
+            await Credentials(
+                ConnectionOptions(simple(tmp_path, user, server=server))
+            ).authorization()
+            is None
+        )
+    assert not (tmp_path / "info").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "users: [{name: u, user: {token: secret}}, {name: u}]",
+            'api.AuthInfo: duplicate name "u"',
+        ),
+        ("kind: Pod", 'no kind "Pod" is registered for version "v1"'),
+        ("apiVersion: v2", 'no kind "Config" is registered for version "v2"'),
+    ],
+)
+def test_what_kubectl_cannot_load_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "config").write_text(text)
+    with pytest.raises(ConnectionSettingsError) as caught:
+        Credentials(ConnectionOptions(tmp_path / "config"))
+    assert message in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def token_of(exp: float) -> str:
+    """Return an ID token that expires at a time."""
+    parts = (json.dumps(one).encode() for one in ({"alg": "none"}, {"exp": exp}))
+    return ".".join([*(base64.urlsafe_b64encode(one).decode().rstrip("=") for one in parts), ""])
+
+
+@pytest.mark.parametrize(
+    ("token", "expected"),
+    [
+        (token_of(4e9), "Bearer "),
+        (token_of(1e9), "cannot refresh without refresh-token"),
+        ("x", "not a valid JWT"),
+    ],
+)
+async def test_an_id_token_of_oidc_is_sent_until_it_expires(
+    tmp_path: Path, token: str, expected: str
+) -> None:
+    settings = {"idp-issuer-url": "https://i", "client-id": "c", "id-token": token}
+    user = {"auth-provider": {"name": "oidc", "config": settings}}
+    credentials = Credentials(ConnectionOptions(simple(tmp_path, user)))
+    if expected == "Bearer ":
+        assert await credentials.authorization() == f"Bearer {token}"
+    else:
+        with pytest.raises(CredentialsUnavailableError, match=expected):
+            await credentials.authorization()
 
 
 def test_the_namespace_is_that_of_the_context(tmp_path: Path) -> None:
@@ -205,7 +275,6 @@ async def test_an_exec_plugin_is_told_about_the_cluster_where_it_asks(tmp_path: 
         (issued(clientCertificateData="x"), {}, "without its key"),
         ({**issued(token="t"), "apiVersion": "v2"}, {}, "the kubeconfig says"),
         (issued(token="t"), {"apiVersion": "client.authentication.k8s.io/v1alpha1"}, "apiVersion"),
-        (issued(token="t"), {"interactiveMode": None}, "interactiveMode"),
         (issued(token="t"), {"interactiveMode": "Always"}, "no terminal"),
         (issued(token="t"), {"command": "no-such-plugin", "installHint": "see X"}, "; see X"),
         (issued(token="t"), {"args": ["-c", "raise SystemExit(3)"]}, "exit code 3"),
@@ -214,9 +283,8 @@ async def test_an_exec_plugin_is_told_about_the_cluster_where_it_asks(tmp_path: 
 async def test_an_exec_plugin_that_fails_is_said_and_no_request_goes_out_unnamed(
     tmp_path: Path, answer: Json | str, more: Json, message: str
 ) -> None:
-    credentials = Credentials(
-        ConnectionOptions(simple(tmp_path, exec_plugin(tmp_path, answer, **more)))
-    )
+    path = simple(tmp_path, exec_plugin(tmp_path, answer, **more))
+    credentials = Credentials(ConnectionOptions(path))
     with pytest.raises(CredentialsUnavailableError, match=message):
         await credentials.authorization()
 
@@ -277,7 +345,8 @@ def test_base64_may_have_line_ends_as_in_go() -> None:
 
 
 async def test_a_plugin_is_not_run_beside_a_certificate(tmp_path: Path) -> None:
-    user = {"client-certificate-data": "aGVsbG8=", "exec": {"command": "./no-such-plugin"}}
+    plugin = {"command": "./no-such-plugin", "apiVersion": V1, "interactiveMode": "Never"}
+    user = {"client-certificate-data": "aGVsbG8=", "client-key-data": "aGVsbG8=", "exec": plugin}
     assert await Credentials(ConnectionOptions(simple(tmp_path, user))).authorization() is None
 
 

@@ -28,8 +28,10 @@ async def ask(api: Client) -> dict[str, Any]:
 async def test_requests_that_are_refused_together_share_the_new_token(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("old")
+    authority = Authority(tmp_path)
+    context = server_context(authority.serving("server"))
 
-    async with fake_server() as (server, _):
+    async with fake_server(server=context) as (server, _):
 
         def judge(writer: asyncio.StreamWriter) -> Any:
             known = b"Authorization: Bearer new\r\n" in server.requests[-1]
@@ -37,9 +39,12 @@ async def test_requests_that_are_refused_together_share_the_new_token(tmp_path: 
 
         server.script += [judge] * 40
         user = {"tokenFile": str(token)}
-        place = f"http://127.0.0.1:{server.port}"
+        place = {
+            "server": f"https://127.0.0.1:{server.port}",
+            "certificate-authority": str(authority.certificate),
+        }
         async with Client(
-            Credentials(ConnectionOptions(kubeconfig(tmp_path, user, server=place)))
+            Credentials(ConnectionOptions(kubeconfig(tmp_path, user, **place)))
         ) as api:
             with pytest.raises(ApiError):
                 await ask(api)
@@ -123,7 +128,9 @@ async def test_an_authority_that_was_exchanged_is_trusted(tmp_path: Path) -> Non
             "server": f"https://127.0.0.1:{fake.port}",
             "certificate-authority": str(trusted),
         }
-        async with Client(Credentials(ConnectionOptions(kubeconfig(tmp_path, {}, **place)))) as api:
+        async with Client(
+            Credentials(ConnectionOptions(kubeconfig(tmp_path, {"token": "t"}, **place)))
+        ) as api:
             with pytest.raises(ApiError, match="CERTIFICATE_VERIFY_FAILED"):
                 await ask(api)
             trusted.write_bytes(new.certificate.read_bytes())

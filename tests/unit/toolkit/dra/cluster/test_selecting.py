@@ -1,6 +1,7 @@
 """kubectl's options that change whom a command asks, and about which objects."""
 
 import json
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 
 from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman_toolkit.dra.cluster.source import Source
+from tests.support.controlplane.certificates import Authority
 from tests.support.dra import Desk, invoke
 from tests.support.worlds.inventory import CLASS, device_class, pod, pool
 
@@ -117,21 +119,28 @@ def queries(server: Server, plural: str) -> list[list[str]]:
     return [one for one in found if one]
 
 
-def test_server_and_token_need_no_kubeconfig(server: Server) -> None:
+def test_a_server_needs_no_kubeconfig_and_gets_no_token_without_tls(server: Server) -> None:
     result = invoke("--server", server.url, "--token", "secret", "top")
     assert result.exit_code == 0, result.output
     assert CLASS in result.stdout
-    assert {header for _, _, header in server.asked} == {"Bearer secret"}
+    assert {header for _, _, header in server.asked} == {""}
 
 
 def test_server_and_token_replace_those_of_the_kubeconfig(server: Server, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    pair = authority.serving("server")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
     file = tmp_path / "config"
     file.write_text(
         "{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}],"
-        " clusters: [{name: k, cluster: {server: 'https://127.0.0.1:1'}}],"
+        " clusters: [{name: k, cluster: {server: 'https://127.0.0.1:1',"
+        f" certificate-authority: {authority.certificate}}}}}],"
         " users: [{name: u, user: {tokenFile: /none}}]}"
     )
-    result = invoke("top", "--kubeconfig", file, "-s", server.url, "--token=secret")
+    place = server.url.replace("http", "https")
+    result = invoke("top", "--kubeconfig", file, "-s", place, "--token=secret")
     assert result.exit_code == 0, result.output
     assert {header for _, _, header in server.asked} == {"Bearer secret"}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dragoman_base import files
 from dragoman_toolkit.dra.doctor.upgrade import EVENT_LIMIT, audited, gates_of
 from dragoman_toolkit.dra.output import Unusable
 from tests.support import manifests as objects
@@ -121,3 +122,29 @@ def test_what_cannot_be_meant_is_said(arguments: tuple[str, ...], said: str) -> 
     result = invoke("doctor", *arguments)
     assert result.exit_code == 2
     assert said in result.output
+
+
+@pytest.mark.hostile("audit logs")
+def test_what_clients_call_themselves_is_cut_and_counted(tmp_path: Path) -> None:
+    """A few KiB of gzip are gigabytes of names that clients choose for themselves."""
+    path = tmp_path / "audit.log.gz"
+    with gzip.open(path, "wt") as file:
+        for index in range(20):
+            name = f"{index}-{'x' * 500_000}"
+            file.write(f"{event(user=name, userAgent=name)}\n")
+    (clients,) = audited(path).values()
+    assert len(clients) == 20
+    assert max(map(len, clients)) < 600
+
+
+@pytest.mark.hostile("audit logs")
+def test_a_log_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_LINES", 1 << 20)
+    path = tmp_path / "audit.log.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(b"\n" * (2 << 20))
+    with pytest.raises(Unusable, match="more than"):
+        audited(path)
+    for other in ("/dev/zero", tmp_path):
+        with pytest.raises(Unusable, match="not a regular file"):
+            audited(Path(other))

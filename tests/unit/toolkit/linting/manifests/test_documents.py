@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_configs.unreadable import DuplicateKeys
+from dragoman_base.files.unreadable import DuplicateKeys
 from dragoman_toolkit.linting.manifests.documents import Positions, UnreadableError, read, steps_of
 
 TEXT = """\

@@ -12,11 +12,14 @@ from typing import Any
 
 import yaml
 
-from dragoman_configs.strictjson import InvalidJSONError
-from dragoman_configs.unreadable import MAX_DOCUMENT_DEPTH, DuplicateKeys
+from dragoman_base.files import UnreadableError
+from dragoman_base.files.unreadable import MAX_DOCUMENT_DEPTH, DuplicateKeys
 
+INVALID = "invalid YAML"
 MAX_VALUES = 100_000
 """Values of one document with aliases and merge keys written out: few bytes can be billions."""
+MAX_TEXT_VALUES = 1_000_000
+"""Values of all documents of a text: each costs time."""
 
 _PLAIN = "tag:dragoman.dev,plain"
 _CORE = "tag:yaml.org,2002:"
@@ -35,22 +38,11 @@ _INTEGER = re.compile(
 )
 _BASES = (16, 2, 8, 10)
 _SAFE_DEPTH = 500
+_LEAVES = (yaml.ScalarEvent, yaml.AliasEvent)
+_STARTS = (yaml.SequenceStartEvent, yaml.MappingStartEvent)
+_ENDS = (yaml.SequenceEndEvent, yaml.MappingEndEvent)
 _PREFIX = re.compile(r"^[ ?:-]{64,}", re.MULTILINE)
 _BRACKET = re.compile(r"[\[\]{}]")
-
-
-class UnreadableError(InvalidJSONError):
-    """A text that is neither YAML nor JSON, or beyond the limits.
-
-    Attributes:
-        line: 1-based line where reading ended; 0 for the text as a whole.
-        column: 1-based column; 0 as above.
-    """
-
-    def __init__(self, reason: str, line: int, column: int) -> None:
-        super().__init__(reason)
-        self.line = line
-        self.column = column
 
 
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -70,8 +62,8 @@ def read(text: str) -> Iterator[tuple[Any, int, int, int]]:
         UnreadableError: Invalid YAML, a key that is no scalar, a number that JSON cannot hold.
     """
     try:
-        if _may_be_deep(text):
-            _refuse_deep(text)
+        if len(text) > MAX_VALUES or _may_be_deep(text):
+            _refuse_large(text)
         for node in yaml.compose_all(text, Loader=Loader):
             if node is None:
                 continue
@@ -83,10 +75,10 @@ def read(text: str) -> Iterator[tuple[Any, int, int, int]]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        raise UnreadableError(f"invalid YAML: {error.problem or error.context}", *where) from None
+        raise UnreadableError(f"{INVALID}: {error.problem or error.context}", *where) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else 1
-        raise UnreadableError(f"invalid YAML: {error.reason}", line, 1) from None
+        raise UnreadableError(f"{INVALID}: {error.reason}", line, 1) from None
     except RecursionError:
         raise UnreadableError("nested too deeply", 1, 1) from None
 
@@ -108,20 +100,31 @@ def _may_be_deep(text: str) -> bool:
     return False
 
 
-def _refuse_deep(text: str) -> None:
-    """Count the depth of nesting event by event, which needs no stack.
+def _refuse_large(text: str) -> None:
+    """Count depth and values event by event, which needs neither stack nor memory.
 
     Raises:
-        UnreadableError: Beyond the limit.
+        UnreadableError: Beyond a limit; as nodes, the values of a text take hundreds of times its
+            size.
     """
-    depth = 0
+    depth = values = before = 0
     for event in yaml.parse(text, Loader=Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
+        kind = type(event)
+        if kind in _LEAVES:
+            values += 1
+        elif kind in _STARTS:
             depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
+            values += 1
+        elif kind in _ENDS:
             depth -= 1
+        elif kind is yaml.DocumentStartEvent:
+            before, values = before + values, 0
         if depth > MAX_DOCUMENT_DEPTH:
             raise _fault(f"nested deeper than {MAX_DOCUMENT_DEPTH} levels", event)
+        if values > 2 * MAX_VALUES:  # keys are no values, and each value has at most one
+            raise _fault(f"more than {MAX_VALUES} values in one document", event)
+        if before + values > 2 * MAX_TEXT_VALUES:
+            raise _fault(f"more than {MAX_TEXT_VALUES} values in one text", event)
 
 
 def _fault(reason: str, node: Any) -> UnreadableError:

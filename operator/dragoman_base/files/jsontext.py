@@ -5,11 +5,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman_configs.unreadable import MAX_DOCUMENT_DEPTH, DuplicateKeys, OutOfRangeNumber
-from dragoman_toolkit.linting.manifests.yamltext import MAX_VALUES, UnreadableError
+from dragoman_base.files import UnreadableError
+from dragoman_base.files.unreadable import MAX_DOCUMENT_DEPTH, DuplicateKeys, OutOfRangeNumber
+from dragoman_base.files.yamltext import MAX_TEXT_VALUES, MAX_VALUES
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MOST_DIGITS = 64
+_SIGNS = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},]', re.DOTALL)
 
 
 def read(text: str) -> Iterator[tuple[Any, str, int, int]]:
@@ -24,6 +26,7 @@ def read(text: str) -> Iterator[tuple[Any, str, int, int]]:
         parse_float=_float,
         parse_constant=_constant,
     )
+    _refuse_large(text)
     start = _after_space(text, 0)
     while start < len(text):
         tree, end = _decoded(decoder, text, start)
@@ -32,6 +35,28 @@ def read(text: str) -> Iterator[tuple[Any, str, int, int]]:
         _bound(tree, line)
         yield _clean(tree), text[first:end], line, first
         start = _after_space(text, end)
+
+
+def _refuse_large(text: str) -> None:
+    """Refuse more values than a text may have, before they take hundreds of times its size."""
+    if text.count(",") + text.count("[") + text.count("{") <= MAX_VALUES:
+        return
+    depth = values = before = 0
+    for match in _SIGNS.finditer(text):
+        sign = match[0]
+        if sign in "[{":
+            depth += 1
+        elif sign in "]}":
+            depth -= 1
+            if depth == 0:
+                before, values = before + values, 0
+        values += sign in ",[{"
+        if values > MAX_VALUES or before + values > MAX_TEXT_VALUES:
+            most, where = (
+                (MAX_VALUES, "document") if values > MAX_VALUES else (MAX_TEXT_VALUES, "text")
+            )
+            line = text.count("\n", 0, match.start()) + 1
+            raise UnreadableError(f"more than {most} values in one {where}", line, 1)
 
 
 def _decoded(decoder: json.JSONDecoder, text: str, start: int) -> tuple[Any, int]:
