@@ -1,6 +1,6 @@
 """The one reader of files that others wrote: manifests, kubeconfigs, logs, documents of drivers.
 
-Such a file may be a FIFO that nobody writes to, a link to a device without an end, gigabytes, or
+Such a file may be a FIFO without a writer, a link to a device without an end, gigabytes, or
 a few bytes that stand for billions. Here only regular files are opened, so many bytes are read and
 no more; `documents` bounds the values and the depth of what they say. Bytes and values bound the
 time. What goes round it is found by a test, and has its reason there.

@@ -61,7 +61,7 @@ class ChosenContext:
     user: Mapping[str, Any]  # `users[].user`, paths resolved.
     namespace: str = ""  # Of the context; empty where it has none
     cluster_name: str = ""  # Empty for the server of an option alone
-    user_name: str = ""  # Empty for nobody
+    user_name: str = ""  # Empty for none
 
 
 def load(kubeconfig: Path | None) -> Config:

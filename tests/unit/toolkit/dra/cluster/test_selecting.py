@@ -1,10 +1,10 @@
 """kubectl's options that change whom a command asks, and about which objects."""
 
 import json
-import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -15,7 +15,7 @@ import pytest
 
 from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman_toolkit.dra.cluster.source import Source
-from tests.support.controlplane.certificates import Authority
+from dragoman_webhooks.tls import authority, files
 from tests.support.dra import Desk, invoke
 from tests.support.worlds.inventory import CLASS, device_class, pod, pool
 
@@ -127,16 +127,19 @@ def test_a_server_needs_no_kubeconfig_and_gets_no_token_without_tls(server: Serv
 
 
 def test_server_and_token_replace_those_of_the_kubeconfig(server: Server, tmp_path: Path) -> None:
-    authority = Authority(tmp_path)
-    pair = authority.serving("server")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pair.certificate, pair.key)
+    now, lifetime = datetime.now(UTC), timedelta(days=1)
+    ca = authority.new_ca(now, lifetime)
+    served = authority.issue(ca, frozenset(("127.0.0.1",)), now, lifetime)
+    context = files.server_context()
+    files.serve(context, served.certificate.pem, served.key)
+    trusted = tmp_path / "ca.crt"
+    trusted.write_bytes(ca.certificate.pem)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     file = tmp_path / "config"
     file.write_text(
         "{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}],"
         " clusters: [{name: k, cluster: {server: 'https://127.0.0.1:1',"
-        f" certificate-authority: {authority.certificate}}}}}],"
+        f" certificate-authority: {trusted}}}}}],"
         " users: [{name: u, user: {tokenFile: /none}}]}"
     )
     place = server.url.replace("http", "https")
