@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dragoman_base.files import MAX_FILE
 from dragoman_base.words import counted
 from dragoman_toolkit.linting.engine import CheckedText, read
 from dragoman_toolkit.linting.findings.finding import UnreadableFile
 from dragoman_toolkit.linting.manifests import documents
 from dragoman_toolkit.linting.manifests.documents import UnreadableError
 from dragoman_toolkit.linting.manifests.manifestobjects import mapping, sequence, text
-from dragoman_toolkit.manifests import MAX_FILE, STANDARD_INPUT, read_text
+from dragoman_toolkit.manifests import STANDARD_INPUT, read_text
 
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 CHART = "Chart.yaml"

@@ -31,6 +31,7 @@ OWN = {
     "operator/dragoman_drivers/throwaway/downloads.py: urllib.request.build_opener().open": "HTTP",
     "operator/dragoman_drivers/throwaway/official.py: urllib.request.build_opener().open": "HTTP",
     "operator/dragoman_drivers/throwaway/process.py: self.log.open": "written",
+    "operator/dragoman_toolkit/check/explaining.py: _PAGES.read_text": "shipped",
     "operator/dragoman_toolkit/check/schemas.py: path.read_text": "shipped",
     "operator/dragoman_toolkit/check/writing.py: os.fdopen": "written",
     "operator/dragoman_toolkit/check/writing.py: os.open": "a folder, to flush it",
