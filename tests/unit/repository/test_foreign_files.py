@@ -19,8 +19,6 @@ OWN = {
     "operator/dragoman_drivers/conformance/checks.py: FILE.read_bytes": "shipped",
     "operator/dragoman_drivers/conformance/checks.py: FILE.read_text": "shipped",
     "operator/dragoman_drivers/conformance/checks.py: yaml.safe_load": "shipped",
-    "operator/dragoman_drivers/pretend/checkpoint.py: open": "written",
-    "operator/dragoman_drivers/pretend/checkpoint.py: os.open": "written",
     "operator/dragoman_drivers/pretend/checkpoint.py: self._lock.open": "written",
     "operator/dragoman_drivers/pretend/driver.py: target.read_text": "written by itself before",
     "operator/dragoman_drivers/throwaway/downloads.py: file.open": "verified by its digest",
@@ -33,8 +31,8 @@ OWN = {
     "operator/dragoman_drivers/throwaway/process.py: self.log.open": "written",
     "operator/dragoman_toolkit/check/explaining.py: _PAGES.read_text": "shipped",
     "operator/dragoman_toolkit/check/schemas.py: path.read_text": "shipped",
-    "operator/dragoman_toolkit/check/writing.py: os.fdopen": "written",
-    "operator/dragoman_toolkit/check/writing.py: os.open": "a folder, to flush it",
+    "operator/dragoman_toolkit/replacing.py: os.fdopen": "written",
+    "operator/dragoman_toolkit/replacing.py: os.open": "written, and a folder to flush it",
     "operator/dragoman_toolkit/dra/doctor/upgrade.py: gzip.GzipFile": "of a file that is open",
     "operator/dragoman_toolkit/dra/ui/render.py: (files(_PACKAGE) / 'static' / name).read_text": (
         "shipped"
