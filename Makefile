@@ -318,6 +318,12 @@ test-check: controlplane ## Compare the check with real API servers over N gener
 catalog-drift: setup ## Compare the catalog with the Go types of the drivers' pinned modules
 	@$(PY) -m tests.conformance.drift.drift $(SOURCES:%=--source %)
 
+.PHONY: faults
+faults: setup ## Read fixes of known faults and removed gates from Kubernetes' newest modules
+	@for version in v1.36.3 v1.37.2 v1.38.0-beta.0; do \
+		GOFLAGS=-mod=mod go mod download k8s.io/kubernetes@$$version; done
+	@$(PY) -m docs.generate_faults
+
 .PHONY: pages
 pages: setup ## Generate pages of docs/ and files of charts/ from code, comments and benchmarks
 	@for name in architecture catalog chart checks manual measurements permissions reference rules; do \

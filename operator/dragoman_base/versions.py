@@ -37,18 +37,6 @@ REMOVED_IN: Mapping[tuple[str, str], Version] = MappingProxyType(
 Source: k8s.io/api v0.37.1, resource/*/zz_generated.prerelease-lifecycle.go.
 """
 
-GATES_REMOVED_IN: Mapping[str, Version] = MappingProxyType(
-    {
-        "KubeletPodResourcesDynamicResources": (1, 37),
-        "KubeletPodResourcesGet": (1, 37),
-        "DynamicResourceAllocation": (1, 38),
-        "DRAAdminAccess": (1, 39),
-    }
-)
-"""First release that does not know a gate, and whose components end where a flag sets it.
-
-Source: the comments of pkg/features/kube_features.go in Kubernetes 1.36.3.
-"""
 OWN_DOMAIN_REFUSED: Version = (1, 38)
 """First release of the drivers' helper library that publishes no slice with a name that carries the
 driver's own domain (kubernetes#142218)."""

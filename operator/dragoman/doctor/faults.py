@@ -1,16 +1,17 @@
 """Known faults of Kubernetes releases, reported only where a cluster has what triggers them.
 
 The versions are those of the API server: the other control-plane components usually run the same
-release. Each fault names the issue of kubernetes/kubernetes; `fixed` lists the first release of
-each branch that has the fix.
+release. Each fault names the issue of kubernetes/kubernetes; which release has the fix is
+read from the changelogs by docs/generate_faults.py.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dragoman.doctor.devices import few
 from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
 from dragoman.doctor.finding import Finding, FindingSubject, Id
+from dragoman.doctor.fixes import FIXED
 from dragoman.inventory.usage.waiting import waiting
 from dragoman.model.requests import ExactRequest
 from dragoman_base.versions import parse_release
@@ -29,8 +30,14 @@ class KnownFault:
     effect: str  # What goes wrong
     remedy: str  # What avoids it
     trigger: Trigger  # Returns the objects that meet it
-    # Minor version to the first patch release with the fix; later ones have it too
-    fixed: Mapping[tuple[int, int], int]
+    note: str = ""  # Matches the release note of the fix; empty where no release has one
+    # First releases with a fix that no release note names
+    unnoted: Mapping[tuple[int, int], int] = field(default_factory=dict)
+
+    @property
+    def fixed(self) -> Mapping[tuple[int, int], int]:
+        """Version to the first patch release with the fix; later versions have it too."""
+        return FIXED.get(self.issue, self.unnoted)
 
     def affects(self, version: Release) -> bool:
         """Whether a release has the fault."""
@@ -73,15 +80,19 @@ def _pods_with_two_templates(facts: DoctorFacts) -> list[str]:
     )
 
 
-def _shared_claims(facts: DoctorFacts) -> list[str]:
-    """Return user-made claims that several pods name."""
+def _shared_claims_of_ended_pods(facts: DoctorFacts) -> list[str]:
+    """Return user-made claims of several pods that are reserved for one that has ended."""
+    if not facts.read("pods"):
+        return []
+    alive = {uid for uid, pod in facts.pods_by_uid.items() if not pod.pod.done}
     return sorted(
         key
-        for key, pods in facts.pods_by_claim.items()
-        if len(pods) > 1
-        and (claim := facts.inventory.world.claims.get(key))
+        for key in facts.pods_by_claim
+        if (claim := facts.inventory.world.claims.get(key))
         and claim.entry is None
         and not claim.extended
+        and len(claim.consumers) > 1
+        and any(one.is_pod and one.uid not in alive for one in claim.consumers)
     )
 
 
@@ -170,7 +181,7 @@ def _empty_rules(facts: DoctorFacts) -> list[str]:
     return sorted(
         str(part(document, "metadata").get("name"))
         for document in facts.snapshot.of("devicetaintrules")
-        if not part(document, "spec", "deviceSelector")
+        if "deviceSelector" not in part(document, "spec")
     )
 
 
@@ -180,77 +191,74 @@ FAULTS = (
         "drops names of claims from pod status again and again where a pod has two templates",
         "no action needed where dragoman's operator runs: it completes the status",
         _pods_with_two_templates,
-        {(1, 37): 0},
+        r"resourceClaimStatuses` could flap between partial lists",
     ),
     KnownFault(
         141274,
         "reserves a shared claim again for pods that have ended",
         "delete ended pods that name a shared claim",
-        _shared_claims,
-        {},
+        _shared_claims_of_ended_pods,
     ),
     KnownFault(
         135835,
         "creates the claims of a pod up to 1,000 s late where its template came after it",
         "apply templates before pods, or run dragoman's operator",
         _missing_templates,
-        {(1, 36): 0},
+        unnoted={(1, 36): 0},
     ),
     KnownFault(
         136450,
         "never releases a claim that something other than a pod reserves",
         "upgrade to 1.36, or run dragoman's operator",
         _other_consumers,
-        {(1, 36): 0},
+        r"unknown \(non-pod\) references",
     ),
     KnownFault(
         134311,
         "keeps devices of extended resources until the pod is deleted, also after it ended",
         "delete ended pods, upgrade to 1.35, or run dragoman's operator",
         _extended_claims,
-        {(1, 35): 0},
+        r"claims deallocation for extended resource when Pod completes",
     ),
     KnownFault(
         141290,
         "never evicts pods that got a device with taint NoExecute as an extended resource",
-        "delete these pods",
+        "delete these pods, or upgrade to 1.37.2",
         _extended_on_tainted,
-        {},
+        r"did not evict pods using DRA-backed extended resources",
     ),
     KnownFault(
         141212,
         "stops at a pod where a device's nodeSelector has several terms",
         "update the driver, so that it publishes one term",
         _selectors_with_terms,
-        {},
     ),
     KnownFault(
         141829,
         "stops at a pod that wants all devices while any pool of a node is incomplete or invalid",
         "repair the pools named above, or ask for a number of devices",
         _all_of_broken_pools,
-        {},
+        r"`AllocationMode: All` requests when a resource pool on a candidate node is incomplete",
     ),
     KnownFault(
         140434,
         "counts shared counters of drivers together where their pools have one name",
-        "upgrade to 1.36.6",
+        "upgrade to 1.36.4 or 1.37",
         _pools_of_one_name,
-        {(1, 36): 6},
+        r"shared-counter caches by pool name",
     ),
     KnownFault(
         131730,
         "searches through every permutation where a claim wants many devices that do not fit",
         "ask for fewer devices in one claim, or for allocationMode All",
         _large_requests,
-        {},
     ),
     KnownFault(
         141422,
-        "taints every device of the cluster by a DeviceTaintRule with an empty selector",
-        "name a driver, pool or device in spec.deviceSelector",
+        "taints every device of the cluster by a DeviceTaintRule without spec.deviceSelector",
+        "name a driver, pool or device in spec.deviceSelector, or upgrade to 1.37.1",
         _empty_rules,
-        {},
+        r"DeviceTaintRule with no `spec\.deviceSelector`",
     ),
 )
-"""By issue; read on 2026-09-22."""
+"""By issue; docs/generate_faults.py reads the releases with a fix."""

@@ -63,6 +63,12 @@ def ruled(**selector: str) -> Json:
     }
 
 
+def unselecting() -> Json:
+    made = ruled()
+    del made["spec"]["deviceSelector"]
+    return made
+
+
 def tainted(effect: str) -> Json:
     return WORLD.slice([{"name": "d0", "taints": [{**TAINT, "effect": effect}]}])
 
@@ -73,8 +79,12 @@ def reserved(resource: str) -> Json:
     return made
 
 
-SHARED = WORLD.claim("claim", "d0")
+SHARED = WORLD.claim("claim", "d0", users=["p0", "p1"])
+KEPT = WORLD.claim("claim", "d0", users=["p0", "p1", "ended"])
+"""Reserved for a pod that has ended: it is not read any more."""
 USERS = [WORLD.pod(f"p{index}", claims={"gpu": "claim"}) for index in range(2)]
+for _user in USERS:
+    _user["metadata"]["uid"] = f"uid-of-w-{_user['metadata']['name']}"
 WAITING = WORLD.pod(templates={"a": "template"}, nodeName=None)
 
 # Issue, what triggers it, the nearest that does not, and a release that has it.
@@ -85,7 +95,7 @@ CASES: list[tuple[int, list[Json], list[Json], str]] = [
         [WORLD.pod(templates={"a": "one"}, claims={"b": "two"}, **GATED)],
         "v1.36.3",
     ),
-    (141274, [SHARED, *USERS], [SHARED, USERS[0]], "v1.37.2"),
+    (141274, [KEPT, *USERS], [SHARED, *USERS], "v1.37.2"),
     (
         135835,
         [WAITING],
@@ -111,10 +121,10 @@ CASES: list[tuple[int, list[Json], list[Json], str]] = [
         140434,
         [counting("a.example.com"), counting("b.example.com")],
         [counting("a.example.com")],
-        "v1.36.5",
+        "v1.36.3",
     ),
     (131730, [wanting(count=8)], [wanting(count=7)], "v1.36.3"),
-    (141422, [ruled()], [ruled(driver="d")], "v1.36.3"),
+    (141422, [unselecting()], [ruled()], "v1.36.3"),
 ]
 
 
@@ -135,11 +145,17 @@ def test_a_fault_is_reported_where_something_triggers_it(
 @pytest.mark.parametrize(
     ("issue", "fixed"),
     [
+        (138407, "v1.34.13"),
+        (138407, "v1.35.10"),
+        (138407, "v1.36.6"),
         (138407, "v1.37.0"),
+        (141422, "v1.37.1"),
+        (141290, "v1.37.2"),
+        (141829, "v1.38.0"),
         (135835, "v1.36.0"),
         (136450, "v1.36.0"),
         (134311, "v1.35.0"),
-        (140434, "v1.36.6"),
+        (140434, "v1.36.4"),
         (140434, "v1.37.0"),
     ],
 )

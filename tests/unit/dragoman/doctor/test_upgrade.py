@@ -88,12 +88,12 @@ def test_requests_of_removed_versions_are_named_with_their_clients() -> None:
 @pytest.mark.parametrize(
     ("target", "gates"),
     [
-        ((1, 37), {"DRAAdminAccess": "warning", "DynamicResourceAllocation": "warning"}),
-        ((1, 38), {"DRAAdminAccess": "warning", "DynamicResourceAllocation": "error"}),
+        ((1, 37), {"SidecarContainers": "error", "DynamicResourceAllocation": "warning"}),
+        ((1, 38), {"SidecarContainers": "error", "DynamicResourceAllocation": "error"}),
     ],
 )
 def test_gates_that_the_target_does_not_know(target: Version, gates: dict[str, str]) -> None:
-    seen = {"kube-system/kube-apiserver-1": (*gates, "DRAPartitionableDevices")}
+    seen = {"kube-system/kube-apiserver-1": (*gates, "DRAAdminAccess", "KubeletPodResourcesGet")}
     findings = found(facts(gates=seen, target=target), Id.GATE_REMOVED)
     assert {one.subject.text.split()[1]: str(one.severity) for one in findings} == gates
 

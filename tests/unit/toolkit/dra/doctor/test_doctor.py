@@ -30,9 +30,9 @@ def test_warnings_alone_are_exit_status_0(tmp_path: Path) -> None:
     assert finding["id"] == "ClaimIdle"
     assert finding["severity"] == "warning"
     assert finding["object"] == {
-        "text": "w7/claim",
+        "text": "w8/claim",
         "kind": "ResourceClaim",
-        "namespace": "w7",
+        "namespace": "w8",
         "name": "claim",
     }
     assert finding["since"] == "2026-11-22T11:00:00Z"
@@ -67,7 +67,7 @@ def test_findings_can_be_chosen(tmp_path: Path) -> None:
     assert found(status=1) == ["DeviceLost", "ClaimIdle"]
     assert found("--severity", "error", status=1) == ["DeviceLost"]
     assert found("--only", "ClaimIdle") == ["ClaimIdle"]
-    assert found("-n", "w7") == ["ClaimIdle"]
+    assert found("-n", "w8") == ["ClaimIdle"]
     assert found("--idle-after", "90000", status=1) == ["DeviceLost"]
 
 
