@@ -291,14 +291,14 @@ class Settings:
         30, "Pods that are evicted in an hour at most.", least=1, most=1_000_000, metavar="N"
     )
     preemption_namespace_evictions: int = setting(
-        15,
+        10,
         "Pods that are evicted in an hour at most for pods of one namespace.",
         least=1,
         most=1_000_000,
         metavar="N",
     )
     preemption_max_grace: float = setting(
-        600.0,
+        120.0,
         "The longest grace period of a pod that may end: devices stay reserved for so long.",
         least=0.0,
         most=86_400.0,

@@ -1,7 +1,8 @@
 """Whether a preemption may begin now: what the journals of the last hour say about limits."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from dragoman.preemption.candidates import Candidate
 from dragoman.preemption.stored import Journal, Phase, PreemptionLimits, timestamp
@@ -12,11 +13,15 @@ HOUR = 3600.0
 OWNER_RESTS = 600.0
 """Seconds in which a controller loses pods to one preemption only."""
 LONGEST_REST = 1800.0
+PAUSE = 300.0
+"""Seconds without preemptions after failures; then one at a time, until one succeeds."""
+SEVERAL = 3
+"""Namespaces whose preemptions must have failed before that says anything about the cluster."""
 REST = 60.0
 """Seconds before the second attempt for a pod that failed; doubled for each further one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PreemptionBudget:
     """What may still be done."""
 
@@ -40,24 +45,34 @@ class PreemptionBudget:
     def paused(self) -> frozenset[str]:
         """The namespaces for whose pods none begins after failures; with `EVERY`, for no pod.
 
-        One namespace says something about itself alone: its tenants can make their own preemptions
-        fail. Objects that are deleted do not count, so that an administrator can end a pause.
+        A pause ends some minutes after the last failure. Objects that are deleted do not count, so
+        that an administrator can end it before.
+        """
+        return frozenset(
+            name
+            for name, failed in self.failing.items()
+            if self.now - max(one.ended for one in failed) < PAUSE
+        )
+
+    @cached_property
+    def failing(self) -> Mapping[str, Sequence[Journal]]:
+        """The failures since the last success, where they say something about a namespace or all.
+
+        One namespace says something about itself alone, and so do two: their tenants can make their
+        own preemptions fail.
         """
         recent = [one for one in self.journals if self.now - one.ended < HOUR]
         ended = sorted(
             (one for one in recent if one.phase in {Phase.PLACED, Phase.FAILED}),
             key=lambda one: one.ended,
         )
-        found = {name for name in {one.namespace for one in ended} if self._failed(ended, name)}
-        last = ended[-self.limits.failures :]
-        if self._failed(ended) and len({one.namespace for one in last}) > 1:
-            found.add(EVERY)
-        return frozenset(found)
-
-    def _failed(self, ended: Sequence[Journal], namespace: str = "") -> bool:
-        """Whether the last preemptions failed, of a namespace or of all."""
-        own = [one for one in ended if namespace in {"", one.namespace}][-self.limits.failures :]
-        return len(own) == self.limits.failures and all(one.phase is Phase.FAILED for one in own)
+        found = {}
+        for name in {EVERY, *(one.namespace for one in ended)}:
+            failed = _last_failures([one for one in ended if name in {EVERY, one.namespace}])
+            namespaces = {one.namespace for one in failed}
+            if len(failed) >= self.limits.failures and (name or len(namespaces) >= SEVERAL):
+                found[name] = failed
+        return found
 
     def evictions(self, namespace: str = "") -> int:
         """Return how many evictions there were in the last hour, or are to come.
@@ -70,6 +85,12 @@ class PreemptionBudget:
     def _evictions(self, journal: Journal) -> int:
         recent = sum(1 for done in journal.evictions if self.now - done.at < HOUR)
         return max(recent, len(journal.victims)) if journal.running else recent
+
+    def begun(self, namespace: str) -> int:
+        """Return how many preemptions began in the last hour for pods of a namespace."""
+        return sum(
+            1 for one in self.all if one.namespace == namespace and self.now - one.created < HOUR
+        )
 
     def attempt(self, uid: str) -> int:
         """Return the number of the next plan for a pod."""
@@ -100,10 +121,14 @@ class PreemptionBudget:
         """
         if self.paused & {namespace, EVERY}:
             failed = f"the last {self.limits.failures} preemptions failed"
-            yield f"{failed}: delete their DevicePreemptions once the cause is found"
+            yield f"{failed}: delete their DevicePreemptions once the cause is found, or wait"
         yield from self._of_pod(uid)
         running = self.running
-        if len(running) >= self.limits.parallel:
+        # Whose pods were asked to end has what it needs: how long they take is up to tenants.
+        beginning = [one for one in running if not one.evictions]
+        if EVERY in self.failing and running:
+            yield "after failures, one preemption is under way at a time"
+        if len(beginning) >= self.limits.parallel:
             yield f"{self.limits.parallel} preemptions are under way, the most at a time"
         if any(one.namespace == namespace for one in running):
             yield "another preemption for this namespace is under way"
@@ -136,3 +161,9 @@ class PreemptionBudget:
             if then > self.now:
                 # A time, not what is left: a report is written, and said, where its text changes.
                 yield f"the last plan failed; the next one follows at {timestamp(then)[:-5]}Z"
+
+
+def _last_failures(ended: Sequence[Journal]) -> Sequence[Journal]:
+    """Return the failures since the last success."""
+    placed = [index for index, one in enumerate(ended) if one.phase is Phase.PLACED]
+    return ended[placed[-1] + 1 :] if placed else ended

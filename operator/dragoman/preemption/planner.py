@@ -20,7 +20,7 @@ from dragoman.preemption.policy import (
 )
 from dragoman.preemption.preemptionfacts import PreemptionFacts, priority_of
 from dragoman.preemption.spending import Spending
-from dragoman.preemption.trial import PreemptionTrial
+from dragoman.preemption.trial import KEPT_AWAY, PreemptionTrial
 
 PERCENTAGE = 10
 LEAST = 100
@@ -62,6 +62,7 @@ class PreemptionPlan:
     # Why nothing may be evicted for it although there is a plan
     only_reported: tuple[PreemptionReason, ...] = ()
     complete: bool = True  # Whether every node was examined that could have mattered
+    kept_away: int = 0  # Nodes that pods there keep the pod away from by anti-affinity
 
     @property
     def chosen(self) -> Candidate | None:
@@ -119,10 +120,12 @@ class _PlanSearch:
             return replace(made, reasons=(PreemptionReason(PreemptionCode.NO_CLAIM, text),))
         refusals: list[RefusedNode] = []
         potential: list[NodeFact] = []
+        kept_away = 0
         nodes = self.trial.facts.world.nodes
         for number, name in enumerate(sorted(nodes), 1):
             node = nodes[name]
             filtered = self.trial.filtered(node)
+            kept_away += KEPT_AWAY in filtered
             unresolvable = [one for one in filtered if not _resolvable(one)]
             if unresolvable:
                 refusals.append(RefusedNode(name, Why.FILTERED, (*unresolvable,)))
@@ -138,7 +141,7 @@ class _PlanSearch:
             if self.only in {"", name}:
                 potential.append(node)
             self.progress("nodes", number)
-        return self._examined(made, potential, refusals)
+        return self._examined(replace(made, kept_away=kept_away), potential, refusals)
 
     def _needs_devices(self) -> bool:
         extended = self.trial.extended
@@ -207,4 +210,4 @@ class _PlanSearch:
 
 def _resolvable(reason: str) -> bool:
     """Whether the end of a pod can change a refusal of the node filters."""
-    return reason == TOO_MANY or reason.startswith("Insufficient ")
+    return reason in {TOO_MANY, KEPT_AWAY} or reason.startswith("Insufficient ")

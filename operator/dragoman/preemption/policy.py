@@ -52,7 +52,7 @@ class Policy:
     # Digests of the UIDs of the pods that may end; None where others may as well
     only: frozenset[str] | None = None
     # Seconds of the longest grace period of a victim: devices stay reserved for it
-    max_grace: float = 600.0
+    max_grace: float = 120.0
 
     def serves(self, scheduler: str) -> bool:
         """Whether pods of a scheduler may preempt."""

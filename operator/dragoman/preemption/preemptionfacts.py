@@ -11,17 +11,70 @@ from typing import Any
 from dragoman.allocation.timebudget import check
 from dragoman.diagnosis.filters import Load
 from dragoman.inventory.facts.world import PodFact, World
-from dragoman.inventory.snapshots.documents import GANGS, KUEUE, MIRROR, PREEMPTIBLE, Document
+from dragoman.inventory.snapshots.documents import (
+    GANGS,
+    HARMLESS_VOLUMES,
+    KUEUE,
+    MIRROR,
+    PREEMPTIBLE,
+    Document,
+)
 from dragoman.maintenance.budgets import DisruptionBudget
 from dragoman.model.claim import Claim, Consumer
-from dragoman.model.fields import MalformedObjectError, items, mapping
+from dragoman.model.fields import MalformedObjectError, items, mapping, texts
+from dragoman.model.labels import LabelSelector
 from dragoman.model.metadata import Owner
 from dragoman.model.needs import Resources
 
 NEVER = "Never"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 NOT_STARTED = "~"
 """Sorts after every timestamp: the scheduler takes a missing start for now."""
+_FIELDS = (
+    "activeDeadlineSeconds affinity automountServiceAccountToken containers dnsConfig "
+    "dnsPolicy enableServiceLinks ephemeralContainers evictionResponders hostAliases hostIPC "
+    "hostNetwork hostPID hostUsers hostname hostnameOverride imagePullSecrets initContainers "
+    "nodeName nodeSelector os overhead preemptionPolicy priority priorityClassName "
+    "readinessGates resourceClaims resources restartPolicy runtimeClassName schedulerName "
+    "schedulingGates schedulingGroup securityContext serviceAccount serviceAccountName "
+    "setHostnameAsFQDN shareProcessNamespace subdomain terminationGracePeriodSeconds "
+    "tolerations topologySpreadConstraints volumes"
+)
+POD_FIELDS = frozenset(_FIELDS.split())
+"""Fields of `spec` that plans simulate, report, or know to be no matter of scheduling."""
 _BY_SCHEDULER = "PreemptionByScheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class AntiAffinityTerm:
+    """A required term by which a pod that has a node keeps others away (API: PodAffinityTerm)."""
+
+    topology: str  # `topologyKey`; empty where a snapshot leaves it out: it keeps no pod away
+    selector: LabelSelector | None  # `labelSelector`; None matches no pod
+    namespaces: frozenset[str]  # `namespaces`, or the pod's own where nothing else is said
+    of_namespaces: LabelSelector | None = None  # `namespaceSelector`; None matches none
+
+    @classmethod
+    def parse(cls, document: Document, namespace: str) -> AntiAffinityTerm:
+        """Read a term of a pod of a namespace; raise MalformedObjectError naming the field."""
+
+        def selector(key: str) -> LabelSelector | None:
+            if document.get(key) is None:
+                return None
+            return LabelSelector.parse(mapping(document, key, "term."), f"term.{key}.")
+
+        others, named = selector("namespaceSelector"), texts(document, "namespaces", "term.")
+        own = () if named or others is not None else (namespace,)
+        topology = str(document.get("topologyKey") or "")
+        return cls(topology, selector("labelSelector"), frozenset((*named, *own)), others)
+
+    def keeps_away(self, pod: PodFact, namespace: Mapping[str, Any]) -> bool:
+        """Whether it is about a pod, in a namespace with these labels."""
+        chosen = self.of_namespaces is not None and self.of_namespaces.matches(namespace)
+        if self.selector is None or not (pod.pod.metadata.namespace in self.namespaces or chosen):
+            return False
+        labels = mapping(mapping(pod.document, "metadata"), "labels", "metadata.")
+        return self.selector.matches(labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +101,8 @@ class BoundPod:
     mirror: bool = False  # Whether a file of its node defines it
     preemptible: str = ""  # The annotation `dragoman.dev/preemptible`, empty without.
     grace: int = 30  # `spec.terminationGracePeriodSeconds`.
+    # Whom it keeps away from its node, or its zone
+    anti_affinity: tuple[AntiAffinityTerm, ...] = ()
     # The pod as it was read, for moves; None where it is not stored
     fact: PodFact | None = field(default=None, repr=False, compare=False)
 
@@ -92,8 +147,16 @@ class BoundPod:
             mirror=MIRROR in annotations,
             preemptible=str(annotations.get(PREEMPTIBLE) or ""),
             grace=max(0, _integer(spec, "terminationGracePeriodSeconds", 30)),
+            anti_affinity=_anti_affinity(spec, pod.pod.metadata.namespace),
             fact=pod,
         )
+
+
+def _anti_affinity(spec: Document, namespace: str) -> tuple[AntiAffinityTerm, ...]:
+    affinity = mapping(spec, "affinity", "spec.")
+    found = mapping(affinity, "podAntiAffinity", "spec.affinity.")
+    terms = items(found, REQUIRED, "spec.affinity.podAntiAffinity.")
+    return tuple(AntiAffinityTerm.parse(one, namespace) for one in terms)
 
 
 def priority_of(pod: Document) -> int:
@@ -127,16 +190,14 @@ def not_computed(pod: Document) -> Iterator[str]:
     ):
         yield "host ports"
     volumes = items(spec, "volumes", "spec.")
-    # Nearly every pod has a projected token: only volumes that tie a pod to a place count.
-    if any({"persistentVolumeClaim", "ephemeral", "csi"} & one.keys() for one in volumes):
+    if any(not one.keys() & HARMLESS_VOLUMES for one in volumes):
         yield "volumes"
     spread = items(spec, "topologySpreadConstraints", "spec.")
     if any(one.get("whenUnsatisfiable") != "ScheduleAnyway" for one in spread):
         yield "topology spread"
     affinity = mapping(spec, "affinity", "spec.")
-    terms = "requiredDuringSchedulingIgnoredDuringExecution"
     if any(
-        mapping(affinity, kind, "spec.affinity.").get(terms)
+        mapping(affinity, kind, "spec.affinity.").get(REQUIRED)
         for kind in ("podAffinity", "podAntiAffinity")
     ):
         yield "affinity between pods"
@@ -172,6 +233,11 @@ class PreemptionFacts:
             if not pod.nominated:
                 found[pod.node].append(pod)
         return {node: tuple(sorted(one, key=lambda pod: pod.key)) for node, one in found.items()}
+
+    @cached_property
+    def keeping_away(self) -> tuple[BoundPod, ...]:
+        """The pods that keep others away; all others are out of the way of every plan."""
+        return tuple(pod for pod in self.pods if pod.anti_affinity)
 
     @cached_property
     def claims_of(self) -> Mapping[str, tuple[Claim, ...]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from dragoman.allocation import DeviceID
 from dragoman.preemption.candidates import Victim
+from dragoman.preemption.refusals import other_reason
 from dragoman.preemption.stored import (
     DEFAULT_LIMITS,
     ENDED,
@@ -25,6 +26,8 @@ from dragoman.preemption.stored import (
 SETTLE = 1.0
 """Seconds between the last rule and the first eviction, in which the scheduler sees the rules.
 Without them the pod might lose a device; no device is ever in two claims."""
+PATIENCE = 10.0
+"""Seconds for which the scheduler may still say what it said before the devices were reserved."""
 _NO_TIME = "there was no time to compute the plan again"
 
 
@@ -48,6 +51,7 @@ class Look:
     sight: Sight  # What it says
     victims: tuple[Victim, ...] = ()  # Who would have to end; only for SAME
     why: str = ""  # What has changed, for tenants: it names no pod of another namespace
+    kept_away: int = 0  # Nodes that other pods keep the pod away from, as the plan knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class ProtocolFacts:
     # Name and UID of the rules that reserve devices for the pod, by device
     rules: Mapping[DeviceID, tuple[str, str]] = field(default_factory=dict)
     look: Look | None = None  # The plan computed again; None where none was computed for this step
+    said: str = ""  # What the scheduler says of the pod; see `refusals`
     limits: PreemptionLimits = DEFAULT_LIMITS  # For the time limit
     # A reserved device that others took out of service since the plan was made. They win, unless
     # the plan holds without it: the pod may tolerate it, or need another one.
@@ -211,7 +216,8 @@ def _end(seen: ProtocolFacts) -> ProtocolStep | None:
     elif journal.phase is Phase.EVICTING and journal.message:
         # A refused eviction; beside it, a message has room for 100 characters more.
         text += f": {journal.message[:900]}"
-    return _ended(seen, Phase.FAILED, text)
+    phase = Phase.ABORTED if _refused(journal) else Phase.FAILED
+    return _ended(seen, phase, text, tell=True)
 
 
 def _changed(seen: ProtocolFacts, look: Look) -> ProtocolStep:
@@ -219,8 +225,14 @@ def _changed(seen: ProtocolFacts, look: Look) -> ProtocolStep:
     if seen.drained is not None:
         text = f"device {seen.drained} is taken out of service by a rule"
         return _ended(seen, Phase.ABORTED, text, tell=bool(seen.journal.evictions))
-    phase = Phase.FAILED if seen.journal.evictions else Phase.ABORTED
-    return _ended(seen, phase, look.why)
+    asked = bool(seen.journal.evictions)
+    phase = Phase.FAILED if asked and not _refused(seen.journal) else Phase.ABORTED
+    return _ended(seen, phase, look.why, tell=asked)
+
+
+def _refused(journal: Journal) -> bool:
+    """Whether the Eviction API refuses a pod: that says nothing about the scheduler."""
+    return journal.phase is Phase.EVICTING and bool(journal.message)
 
 
 def deadline(journal: Journal, limits: PreemptionLimits) -> float:
@@ -237,6 +249,11 @@ def _reserve(seen: ProtocolFacts) -> ProtocolStep:
     if seen.look is None:
         return ProtocolStep("the plan is computed again", look=True)
     match seen.look.sight:
+        case Sight.SAME if other := other_reason(seen.said, seen.look.kept_away):
+            if seen.now - seen.journal.reserved < PATIENCE:
+                return ProtocolStep("the scheduler may look at the pod again")
+            text = "kube-scheduler rejects the pod for another reason than devices"
+            return _ended(seen, Phase.ABORTED, f"{text}: {other}"[:1000])
         case Sight.SAME:
             return ProtocolStep("the plan still holds", _evictions(seen, seen.look.victims))
         case Sight.CHANGED:

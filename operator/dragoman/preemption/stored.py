@@ -182,10 +182,10 @@ class PreemptionLimits:
 
     parallel: int = 2  # Preemptions at a time in the whole cluster
     per_hour: int = 30  # Evictions in an hour
-    per_namespace: int = 15  # The same for the pods of one namespace
+    per_namespace: int = 10  # The same for the pods of one namespace
     timeout: float = 60.0  # Seconds beside the victims' grace periods until a preemption has failed
     release: float = 0.0  # Seconds that the release of a victim's claim may take beside them
-    max_grace: float = 600.0  # Seconds of the longest grace period of a victim
+    max_grace: float = 120.0  # Seconds of the longest grace period of a victim
     # Seconds that a pod runs whose controller lost one to a preemption lately
     min_runtime: float = 60.0
     attempts: int = 3  # Plans for one pod

@@ -1,6 +1,6 @@
 """One cluster in which pods are removed and put back: would the pod that waits fit now?"""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from dragoman.allocation import Allocated, BudgetExceeded, Claim, Cluster, Outcome, allocate
@@ -9,9 +9,13 @@ from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import Load, rejections
 from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.facts.world import NodeFact
+from dragoman.model.fields import mapping
 from dragoman.model.timestamps import moment
-from dragoman.preemption.preemptionfacts import BoundPod, PreemptionFacts
+from dragoman.preemption.preemptionfacts import BoundPod, PreemptionFacts, priority_of
 from dragoman.preemption.spending import Spending
+
+KEPT_AWAY = "node(s) didn't satisfy existing pods anti-affinity rules"
+"""What the scheduler says of a node that a pod keeps others away from."""
 
 
 @dataclass(slots=True)
@@ -28,10 +32,27 @@ class PreemptionTrial:
     subject: Subject  # The pod that waits, and its claims
     spending: Spending  # The budget of the plan
     extended: Extended = field(init=False)
+    # Pods that keep the one that waits away, with the labels of nodes that say from where
+    _keeping_away: tuple[tuple[BoundPod, frozenset[str]], ...] = field(init=False)
+    _removed: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Find out which extended resources classes serve."""
+        """Find out which extended resources classes serve, and who keeps the pod away."""
         self.extended = Extended(self.cluster, self.subject)
+        self._keeping_away = tuple(self._find_keeping_away())
+
+    def _find_keeping_away(self) -> Iterator[tuple[BoundPod, frozenset[str]]]:
+        waiting, world = self.subject.pod, self.facts.world
+        namespace = world.namespaces.get(waiting.pod.metadata.namespace) or {}
+        labels = mapping(mapping(namespace, "metadata"), "labels", "metadata.")
+        priority = priority_of(waiting.document)
+        for pod in self.facts.keeping_away:
+            if pod.nominated and pod.priority < priority:
+                continue  # as for cpu: such a promise is not kept
+            check()  # users write selectors
+            terms = (one for one in pod.anti_affinity if one.keeps_away(waiting, labels))
+            if keys := frozenset(one.topology for one in terms if one.topology):
+                yield pod, keys
 
     def filtered(self, node: NodeFact) -> tuple[str, ...]:
         """Return why the scheduler leaves the node out before it looks at devices.
@@ -41,7 +62,20 @@ class PreemptionTrial:
         """
         check()  # users write selectors of nodes, and no search follows where none matches
         wanted = self.extended.requests(node)
-        return rejections(self.subject.pod, node, self.load, wanted)
+        found = rejections(self.subject.pod, node, self.load, wanted)
+        return (*found, KEPT_AWAY) if self._is_kept_away(node) else found
+
+    def _is_kept_away(self, node: NodeFact) -> bool:
+        """Whether a pod that was not removed keeps the pod away (InterPodAffinity, symmetric)."""
+        nodes = self.facts.world.nodes
+        for pod, keys in self._keeping_away:
+            there = nodes.get(pod.node)
+            if pod.uid in self._removed or there is None:
+                continue
+            here, its = node.node.labels, there.node.labels
+            if any(key in its and here.get(key) == its[key] for key in keys):
+                return True
+        return False
 
     def claims(self, node: NodeFact) -> tuple[Claim, ...]:
         """Return the claims of the pod on a node, allocated ones last."""
@@ -76,6 +110,7 @@ class PreemptionTrial:
         """Remove pods, and free what claims hold."""
         for pod in pods:
             self.load.remove(pod.node, pod.requests)
+            self._removed.add(pod.uid)
         for claim in claims:
             self.cluster.remove_claim(claim.key)
 
@@ -83,6 +118,7 @@ class PreemptionTrial:
         """Put back what was removed."""
         for pod in pods:
             self.load.add(pod.node, pod.requests)
+            self._removed.discard(pod.uid)
         for claim in claims:
             self.cluster.put_claim(claim)
 

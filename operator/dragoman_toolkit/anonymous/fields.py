@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from dragoman.inventory.snapshots.documents import (
+    HARMLESS_VOLUMES,
     MIRROR,
     PREEMPTIBLE,
 )
@@ -60,6 +61,7 @@ from dragoman_toolkit.anonymous.walk import (
     labels,
 )
 
+LABEL_SELECTOR: Tree = {"matchLabels": labels, "matchExpressions": [KeyedValues()]}
 FIELDS: Mapping[str, Mapping[str, Tree]] = {
     "nodes": {
         "metadata": {**metadata(NODE_NAME), "labels": labels},
@@ -87,7 +89,16 @@ FIELDS: Mapping[str, Mapping[str, Tree]] = {
             "affinity": {
                 "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": NODE_SELECTOR},
                 "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]},
-                "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]},
+                "podAntiAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": [
+                        {
+                            "topologyKey": named("topology"),
+                            "labelSelector": LABEL_SELECTOR,
+                            "namespaces": [NAMESPACE],
+                            "namespaceSelector": LABEL_SELECTOR,
+                        }
+                    ]
+                },
             },
             "topologySpreadConstraints": [
                 {"whenUnsatisfiable": words("DoNotSchedule", "ScheduleAnyway")}
@@ -109,6 +120,7 @@ FIELDS: Mapping[str, Mapping[str, Tree]] = {
                     "persistentVolumeClaim": {},
                     "ephemeral": {},
                     "csi": {},
+                    **{kind: {} for kind in HARMLESS_VOLUMES - {"hostPath"}},
                 }
             ],
         },
@@ -205,11 +217,17 @@ FIELDS: Mapping[str, Mapping[str, Tree]] = {
         "spec": {"hard": MapOf(quota_key, quantity)},
         "status": {"hard": MapOf(quota_key, quantity), "used": MapOf(quota_key, quantity)},
     },
-    "namespaces": {"metadata": {**metadata(NAMESPACE), "annotations": {PREEMPTIBLE: BOOLEAN}}},
+    "namespaces": {
+        "metadata": {
+            **metadata(NAMESPACE),
+            "annotations": {PREEMPTIBLE: BOOLEAN},
+            "labels": labels,
+        }
+    },
     "poddisruptionbudgets": {
         "metadata": {**metadata(OBJECT), "generation": number},
         "spec": {
-            "selector": {"matchLabels": labels, "matchExpressions": [KeyedValues()]},
+            "selector": LABEL_SELECTOR,
             "unhealthyPodEvictionPolicy": words("IfHealthyBudget", "AlwaysAllow"),
         },
         "status": {

@@ -86,7 +86,7 @@ def policies(preempting: Site) -> Iterator[None]:
         }
     }
     kept = [one for one in render(values) if "AdmissionPolicy" in one["kind"]]
-    assert len(kept) == 6
+    assert len(kept) == 8
     text = json.dumps(kept).replace(
         f"system:serviceaccount:{NAMESPACE}:{RELEASE}-preemption", PREEMPTION_ACCOUNT
     )

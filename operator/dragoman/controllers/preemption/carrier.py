@@ -4,8 +4,10 @@ It keeps nothing that matters: after the end of the process another one goes on 
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 from dragoman import surroundings
@@ -23,6 +25,7 @@ from dragoman.logs import logger
 from dragoman.maintenance.actions import EvictPod
 from dragoman.model.pod import TERMINAL_PHASES
 from dragoman.preemption.policy import Policy
+from dragoman.preemption.preemptionfacts import POD_FIELDS
 from dragoman.preemption.protocol import (
     Action,
     ClaimState,
@@ -47,6 +50,8 @@ LOOK_AGAIN = 3.0
 """Seconds between two plans that are computed again for one preemption."""
 _GONE = frozenset({404, 409})
 _TIMES = frozenset({"reservedAt", "deadline", "endedAt"})
+AT_ONCE = 16
+"""Rules that are created or deleted at the same time."""
 NOTE = 1024
 """Characters of a message."""
 Post = Callable[[str, str, str, str, str], None]
@@ -107,14 +112,22 @@ class Carrier:
 
     async def _carried_out(self, actions: Iterable[Action], journal: Journal) -> tuple[Action, ...]:
         """Carry out actions until one is refused; return those that wrote something."""
-        wrote = []
-        for action in actions:
-            written, changed = await self._do(action, journal)
-            if changed:
-                wrote.append(action)
-            if written is None:
+        wrote: list[Action] = []
+        left = deque(actions)
+        while left:
+            # Rules do not depend on each other, and a plan may have hundreds.
+            together = list(
+                takewhile(lambda one: isinstance(one, DeleteRule | CreateReservation), left)
+            )
+            together = (together or [left[0]])[:AT_ONCE]
+            done = await asyncio.gather(*(self._do(one, journal) for one in together))
+            wrote += [one for one, (_, changed) in zip(together, done, strict=True) if changed]
+            journals = [written for written, _ in done if written is not None]
+            if len(journals) < len(together):
                 break
-            journal = written
+            journal = journals[-1]
+            for _ in together:
+                left.popleft()
         return tuple(wrote)
 
     async def obstacle(self, namespace: str, name: str, uid: str) -> str:
@@ -126,6 +139,8 @@ class Carrier:
         pod = await find(self.client, PODS.path(namespace, name))
         if pod is None or _gone(pod, uid):
             return "the pod has ended"
+        if unknown := sorted(pod["spec"].keys() - POD_FIELDS):
+            return f"plans do not know spec.{unknown[0]} of the pod"
         for one in await claim_states(self.client, self.claims, self.templates, pod):
             if not (one.allocated or one.tolerates or one.replacement):
                 return f"claim {one.name} {one.why_not}"
@@ -149,6 +164,7 @@ class Carrier:
             claims=states,
             rules=rules,
             limits=self.limits,
+            said=_said(pod or {}),
         )
 
     async def _look(self, journal: Journal) -> Look:
@@ -295,6 +311,13 @@ async def unless_gone(request: Awaitable[Any], forgiven: Collection[int] = _GONE
             raise
         return False
     return True
+
+
+def _said(pod: Mapping[str, Any]) -> str:
+    """Return why the scheduler refuses a pod, in its words."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    found = (one for one in conditions if one.get("type") == "PodScheduled")
+    return next((str(one.get("message") or "") for one in found if one["status"] == "False"), "")
 
 
 def _gone(pod: Mapping[str, Any], uid: str) -> bool:

@@ -52,6 +52,8 @@ REST = 3.0
 """Rest after a pass, in times of what it took: pods that come all the time are no load."""
 STANDS_DOWN = 3600.0
 """Seconds in which plans are only reported after kube-scheduler preempted for devices itself."""
+REMEMBERED = 1000
+"""Passes after which it does not matter any more that a namespace was served."""
 OBJECTS = 20
 """Reports of one namespace; metrics count all plans."""
 _SELECTOR = "spec.nodeName=,status.phase=Pending"
@@ -108,9 +110,21 @@ class PreemptionController:
         self._known: frozenset[str] = frozenset()
         self._due = self._rested = float("-inf")
         self._left = self._unread = True
+        self._passing: asyncio.Task[None] | None = None
+        self._turns: dict[str, int] = {}
+        self._passes = 0
 
     async def run(self) -> None:
         """Plan until cancelled."""
+        try:
+            await self._run()
+        finally:
+            if self._passing is not None:
+                self._passing.cancel()
+            if self._preemptions is not None:
+                self._preemptions.stop()
+
+    async def _run(self) -> None:
         backoff = Backoff()
         while True:
             await asyncio.sleep(self._pause)
@@ -150,12 +164,25 @@ class PreemptionController:
         if self._preemptions is not None:
             await self._carry_on(self._preemptions, bool(waiting))
             self._say_state(self._preemptions)
-        await self._pass_if_due(waiting)
+        await self._pass_beside(waiting)
+
+    async def _pass_beside(self, waiting: frozenset[str]) -> None:
+        """Plan; where preemptions are under way, they go on beside it."""
+        task = self._passing
+        if task is None:
+            task = self._passing = asyncio.create_task(self._pass_if_due(waiting))
+        while not task.done() and not (self._preemptions and self._preemptions.active):
+            await asyncio.wait((task,), timeout=ACTIVE_TICK)
+        if not task.done():
+            await asyncio.sleep(0)
+        if task.done():
+            self._passing = None
+            task.result()
 
     def _say_state(self, preemptions: Preemptions) -> None:
         """Set what alerts watch; also where nothing waits any more, and a pause has passed."""
         metrics.PREEMPTION_RESERVED.set(preemptions.reserved)
-        metrics.PREEMPTION_PAUSED.labels("failures").set(bool(preemptions.budget.paused))
+        metrics.PREEMPTION_PAUSED.labels("failures").set(bool(preemptions.budget.failing))
         metrics.PREEMPTION_PAUSED.labels("in-tree").set(self._stands_down(CLUSTER))
 
     async def _carry_on(self, preemptions: Preemptions, waiting: bool) -> None:  # noqa: FBT001
@@ -219,6 +246,9 @@ class PreemptionController:
         found = await self._planned(waiting)
         if found is None or not self._leading():
             return False
+        self._passes += 1
+        served = {**self._turns, **dict.fromkeys(found.served, self._passes)}
+        self._turns = {name: at for name, at in served.items() if self._passes - at < REMEMBERED}
         _measure(found)
         held, later = await self._begin(found) if self._preemptions is not None else ({}, False)
         begun = {uid for uid, why in held.items() if not why}
@@ -240,7 +270,7 @@ class PreemptionController:
             begun=len(begun),
             seconds=round(found.seconds, 3),
         )
-        return later
+        return later or found.left_out > 0
 
     async def _planned(self, waiting: frozenset[str]) -> PlannedPreemptions | None:
         snapshot = await Reader(self._client, "").read(NEEDED)
@@ -254,7 +284,7 @@ class PreemptionController:
             waiting -= running
         try:
             return await surroundings.in_daemon_thread(
-                compute, snapshot, waiting, policy, lambda: not self._leading()
+                compute, snapshot, waiting, policy, lambda: not self._leading(), self._turns
             )
         except StoppedError:
             return None
@@ -272,9 +302,11 @@ class PreemptionController:
         await preemptions.refresh()
         held: dict[str, str] = {}
         later = False
-        for plan in found.plans:
-            if plan.outcome is not PreemptionOutcome.PLANNED or plan.chosen is None:
-                continue
+        # Whose pods had fewer comes first: priorities are their tenants' choice.
+        begun = {one: preemptions.budget.begun(one) for one in found.served}
+        plans = [one for one in found.plans if one.outcome is PreemptionOutcome.PLANNED]
+        plans.sort(key=lambda one: begun[one.subject.pod.pod.metadata.namespace])
+        for plan in plans:
             pod = plan.subject.pod.pod.metadata
             devices = found.reserved[pod.uid]
             why = self._why_only_reported(plan, found)
@@ -309,7 +341,8 @@ class PreemptionController:
             return "Nothing is evicted: kube-scheduler preempts for devices itself"
         if plan.subject.pod.pod.metadata.uid in found.extended:
             return "Nothing is evicted: claims of extended resources cannot tolerate a reservation"
-        return ""
+        rival = found.rivals.get(plan.subject.pod.pod.metadata.uid)
+        return f"Nothing is evicted: {rival}" if rival else ""
 
 
 def _say_nothing() -> None:

@@ -1,8 +1,9 @@
 """Plans for all pods that wait, from one snapshot, in a thread beside the event loop."""
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from dragoman import surroundings
@@ -22,6 +23,7 @@ from dragoman.preemption.policy import Policy, ineligible, report_only
 from dragoman.preemption.preemptionfacts import PreemptionFacts, priority_of
 from dragoman.preemption.protocol import Look, Sight
 from dragoman.preemption.reservation import devices_to_reserve
+from dragoman.preemption.rivals import Rivals
 from dragoman.preemption.stored import Journal, digest
 
 NEEDED = (
@@ -32,10 +34,10 @@ CRUCIAL = frozenset(NEEDED) - {"devicetaintrules"}
 """Without one of these a plan might name a pod that must stay."""
 SECONDS = 5.0
 """CPU time of one plan: at 5,000 nodes with 8 used devices each it takes two."""
-SHARE = 10.0
+SHARE = 5.0
 """CPU time of the plans of one namespace in one pass: its pods cannot keep others from plans."""
-ALL = 30.0
-"""CPU time of the plans of one pass; pods that come after have to wait for the next one."""
+ALL = 15.0
+"""CPU time of the plans of one pass; namespaces that come after are the first of the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,9 @@ class PlannedPreemptions:
     # UIDs of pods that need extended resources that classes serve: the scheduler makes their claims
     extended: frozenset[str] = frozenset()
     in_tree: tuple[Evidence, ...] = ()  # What shows that kube-scheduler preempts for devices itself
+    # Why a plan with victims is only reported, by the pod's UID: others would take the devices
+    rivals: Mapping[str, str] = field(default_factory=dict)
+    served: frozenset[str] = frozenset()  # Namespaces of which a pod was planned for
 
 
 def compute(
@@ -57,14 +62,16 @@ def compute(
     waiting: Collection[str],
     policy: Policy,
     stopped: Callable[[], bool] = lambda: False,
+    turns: Mapping[str, int] = MappingProxyType({}),
 ) -> PlannedPreemptions:
-    """Plan for each pod, the most important first, then the oldest; pods alike share a plan.
+    """Plan for each pod; namespaces take turns, and pods alike share a plan.
 
     Args:
         snapshot: The cluster.
         waiting: UIDs of the pods.
         policy: What is allowed.
         stopped: Whether the answer is not needed any more.
+        turns: The number of the last pass that served a namespace: the others come first.
     """
     began = surroundings.cpu()
     world = parse(snapshot)
@@ -72,7 +79,7 @@ def compute(
     passed = _Pass(PreemptionFacts.of(world), cluster, policy, stopped)
     made = []
     left_out = 0
-    for pod in sorted(_pods(world, waiting), key=_order):
+    for pod in in_turn(_pods(world, waiting), turns):
         found = passed.planned(of_pod(world, pod), surroundings.cpu() - began)
         made += [found] if found is not None else []
         left_out += found is None
@@ -86,7 +93,24 @@ def compute(
         {one.uid: one.reserved for one in planned},
         frozenset(one.uid for one in planned if one.extended),
         shown,
+        {one.uid: one.rival for one in planned if one.rival},
+        frozenset(one.plan.subject.pod.pod.metadata.namespace for one in made),
     )
+
+
+def in_turn(pods: Iterable[PodFact], turns: Mapping[str, int]) -> Iterator[PodFact]:
+    """Yield pods in rounds of one for each namespace, its most important first, then its oldest.
+
+    The namespace that was served longest ago begins: priorities of pods are their tenants' choice.
+    """
+    left: defaultdict[str, deque[PodFact]] = defaultdict(deque)
+    for pod in sorted(pods, key=_order):
+        left[pod.pod.metadata.namespace].append(pod)
+    order = sorted(left, key=lambda name: (turns.get(name, 0), _order(left[name][0])))
+    while order:
+        for name in order:
+            yield left[name].popleft()
+        order = [name for name in order if left[name]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +120,7 @@ class _Made:
     plan: PreemptionPlan
     reserved: tuple[DeviceID, ...] = ()
     extended: bool = False
+    rival: str = ""
 
     @property
     def uid(self) -> str:
@@ -110,8 +135,13 @@ class _Pass:
     cluster: Cluster
     policy: Policy
     stopped: Callable[[], bool]
+    rivals: Rivals = field(init=False)
     known: dict[object, _Made] = field(default_factory=dict)
     spent: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def __post_init__(self) -> None:
+        """Let plans know who would take their devices."""
+        self.rivals = Rivals(self.facts, self.cluster)
 
     def planned(self, subject: Subject, elapsed: float) -> _Made | None:
         """Return the plan of a pod; None where its time is used up."""
@@ -138,7 +168,9 @@ class _Pass:
                 if made.outcome is not PreemptionOutcome.PLANNED or chosen is None:
                     return _Made(made)
                 extended = Extended(self.cluster, subject).served
-                return _Made(made, devices_to_reserve(self.cluster, chosen), bool(extended))
+                reserved = devices_to_reserve(self.cluster, chosen)
+                rival = self.rivals.of(subject.pod, chosen, reserved)
+                return _Made(made, reserved, bool(extended), rival)
         except TooExpensiveError:
             priority = priority_of(subject.pod.document)
             return _Made(
@@ -173,9 +205,13 @@ def looked(
         with TimeBudget(SECONDS, clock=surroundings.cpu, stopped=stopped):
             facts = PreemptionFacts.of(world)
             made = plan(facts, subject, cluster, policy=policy, only=journal.node)
+            look = replace(sight_of(made, journal), kept_away=made.kept_away)
+            if journal.evictions or made.chosen is None or look.sight is not Sight.SAME:
+                return look
+            rival = Rivals(facts, cluster).of(pod, made.chosen, journal.devices)
     except TooExpensiveError:
         return Look(Sight.UNKNOWN)
-    return sight_of(made, journal)
+    return Look(Sight.CHANGED, why=rival) if rival else look
 
 
 def released(snapshot: Snapshot, victims: Collection[str]) -> Snapshot:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dragoman.allocation import DeviceID
-from dragoman.controllers.preemption.carrier import Carrier, advance_all
+from dragoman.controllers.preemption.carrier import AT_ONCE, Carrier, advance_all
 from dragoman.controllers.preemption.rules import ReservationRules, read_rules
 from dragoman.kube.client import Client, find, items
 from dragoman.kube.errors import ApiError
@@ -21,6 +21,8 @@ from dragoman.preemption.reservation import MOST_RULES, TAINT_KEY
 from dragoman.preemption.stored import ENDED, PREEMPT, Journal, Phase, mode_of
 
 _CONFLICT = 409
+STEP = 0.5
+"""Seconds after which a step goes on beside others."""
 REFUSED = frozenset({400, 403, 422})
 """A quota, a policy or a namespace that ends: no reason to leave out other pods."""
 
@@ -39,6 +41,8 @@ class Preemptions:
     progressed: bool = False
     _rules: ReservationRules = field(default_factory=ReservationRules)
     _complete: bool = False
+    _steps: dict[str, asyncio.Task[bool]] = field(default_factory=dict)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _deleted: dict[str, Journal] = field(default_factory=dict)
 
     @property
@@ -64,17 +68,18 @@ class Preemptions:
             all_of: Whether all are read. Otherwise only reservations are, and the preemptions that
                 are under way here: clusters may have thousands of rules and reports beside them.
         """
-        if all_of:
-            self._rules = await read_rules(self.client, self.carrier.rules)
-            found = await self._listed()
-        else:
-            mine = await read_rules(self.client, self.carrier.rules, labelSelector=TAINT_KEY)
-            self._rules.reserved = mine.reserved
-            read = await asyncio.gather(*(self._again(one) for one in self.journals))
-            found = [one for one in read if one is not None]
-        self._complete = all_of
-        self._keep_deleted({one.uid for one in found})
-        self.journals = tuple(found)
+        async with self._lock:
+            if all_of:
+                rules = await read_rules(self.client, self.carrier.rules)
+                found = await self._listed()
+            else:
+                mine = await read_rules(self.client, self.carrier.rules, labelSelector=TAINT_KEY)
+                rules = replace(self._rules, reserved=mine.reserved)
+                read = await asyncio.gather(*(self._again(one) for one in self.journals))
+                found = [one for one in read if one is not None]
+            self._rules, self._complete = rules, all_of
+            self._keep_deleted({one.uid for one in found})
+            self.journals = tuple(found)
 
     async def _listed(self) -> list[Journal]:
         documents = items(self.client, DEVICEPREEMPTIONS.path())
@@ -104,18 +109,41 @@ class Preemptions:
         self._deleted = {uid: one for uid, one in self._deleted.items() if now - one.ended < HOUR}
 
     async def advance(self) -> None:
-        """Take each preemption a step further; release what no preemption reserves."""
+        """Take each preemption a step further; release what no preemption reserves.
+
+        A step that takes long, as where the plan is computed again, keeps no other one back: it
+        ends beside later calls.
+        """
         active = [one for one in self.journals if one.active]
-        self.progressed = await advance_all(self.carrier, active, self._rules)
+        for one in active:
+            if one.uid not in self._steps:
+                step = advance_all(self.carrier, [one], self._rules)
+                self._steps[one.uid] = asyncio.create_task(step)
+        if self._steps:
+            await asyncio.wait(self._steps.values(), timeout=STEP)
+        done = [one for one in self._steps.values() if one.done()]
+        self._steps = {uid: one for uid, one in self._steps.items() if not one.done()}
+        errors = [error for one in done if (error := one.exception()) is not None]
+        if errors:
+            raise errors[0]
+        self.progressed = any(one.result() for one in done)
         if self._complete:
-            await self._release_strays({one.pod_uid for one in active})
+            reserving = {one.pod_uid for one in (*active, *self.journals) if one.active}
+            await self._release_strays(reserving)
             await self._forget()
 
+    def stop(self) -> None:
+        """End what goes on beside calls."""
+        for one in self._steps.values():
+            one.cancel()
+        self._steps = {}
+
     async def _release_strays(self, reserving: Collection[str]) -> None:
-        for uid, rules in self._rules.reserved.items():
-            if uid not in reserving:
-                for name, rule in rules.values():
-                    await self.carrier.delete_rule(name, rule)
+        reserved = self._rules.reserved.items()
+        strays = [one for uid, rules in reserved if uid not in reserving for one in rules.values()]
+        for start in range(0, len(strays), AT_ONCE):
+            some = strays[start : start + AT_ONCE]
+            await asyncio.gather(*(self.carrier.delete_rule(*one) for one in some))
 
     async def advance_one(self, journal: Journal) -> None:
         """Take one preemption a step further, and nothing else."""
@@ -150,6 +178,10 @@ class Preemptions:
 
     async def begin(self, plan: PreemptionPlan, reserved: Sequence[DeviceID]) -> str:
         """Begin a preemption; return why not, empty where it has begun."""
+        async with self._lock:  # one that begins is in no list that was read before
+            return await self._begun(plan, reserved)
+
+    async def _begun(self, plan: PreemptionPlan, reserved: Sequence[DeviceID]) -> str:
         pod = plan.subject.pod.pod.metadata
         made = manifests.preempting(plan, reserved, self.budget.attempt(pod.uid))
         try:

@@ -105,6 +105,13 @@ _CONFIG: Tree = [{"requests": True, "source": True, "opaque": {"driver": True}}]
 _CLAIM_SPEC: Tree = {
     "devices": {"requests": True, "constraints": True, "config": _CONFIG},
 }
+_TERM: Tree = dict.fromkeys(
+    ("topologyKey", "labelSelector", "namespaces", "namespaceSelector"), True
+)
+HARMLESS_VOLUMES = frozenset(
+    {"configMap", "secret", "emptyDir", "projected", "downwardAPI", "hostPath", "image"}
+)
+"""Volumes that tie a pod to no place, and that no other pod can be in the way of."""
 _POD_SPEC: Mapping[str, Tree] = {
     "nodeName": True,
     "schedulerName": True,
@@ -115,7 +122,8 @@ _POD_SPEC: Mapping[str, Tree] = {
         "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": True},
         # That there is one is all that counts: plans say that it is not computed.
         "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]},
-        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]},
+        # Those of pods that run keep other pods away; `dump` leaves out what they say.
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_TERM]},
     },
     "topologySpreadConstraints": [{"whenUnsatisfiable": True}],
     "priority": True,
@@ -127,9 +135,16 @@ _POD_SPEC: Mapping[str, Tree] = {
     "resources": True,
     "containers": [_CONTAINER],
     "initContainers": [_CONTAINER],
-    # Kubelet plugins mount the folder of their registration; of others only the kind counts.
+    # Kubelet plugins mount the folder of their registration; of others only the kind counts, and of
+    # kinds that are not harmless that there is a volume.
     "volumes": [
-        {"hostPath": {"path": True}, "persistentVolumeClaim": {}, "ephemeral": {}, "csi": {}}
+        {
+            **{kind: {} for kind in sorted(HARMLESS_VOLUMES)},
+            "hostPath": {"path": True},
+            "persistentVolumeClaim": {},
+            "ephemeral": {},
+            "csi": {},
+        }
     ],
 }
 _POD_STATUS: Mapping[str, Tree] = {
@@ -205,7 +220,8 @@ KEPT: Mapping[str, Tree] = {
         "spec": {"hard": True},
         "status": {"hard": True, "used": True},
     },
-    "namespaces": {"metadata": {**_METADATA, "annotations": {PREEMPTIBLE: True}}},
+    # Rules between pods select namespaces by labels; `dump` leaves them out.
+    "namespaces": {"metadata": {**_METADATA, "annotations": {PREEMPTIBLE: True}, "labels": True}},
     "poddisruptionbudgets": {
         "metadata": {**_METADATA, "generation": True},
         "spec": {"selector": True, "unhealthyPodEvictionPolicy": True},
@@ -336,3 +352,16 @@ def with_labels(
         return dict(node)
     kept = {key: value for key, value in labels.items() if key in keys or key.startswith(prefixes)}
     return {**node, "metadata": {**metadata, "labels": kept}}
+
+
+def without_terms(pod: Document) -> Document:
+    """Return a reduced Pod that says only how many terms of anti-affinity it has."""
+    spec = pod.get("spec")
+    affinity = spec.get("affinity") if isinstance(spec, Mapping) else None
+    if not isinstance(spec, Mapping) or not isinstance(affinity, Mapping):
+        return pod
+    kept = _kept(dict(affinity), {**_POD_SPEC["affinity"], "podAntiAffinity": _BARE})  # type: ignore[dict-item]  # it is a mapping
+    return {**pod, "spec": {**spec, "affinity": kept}}
+
+
+_BARE: Tree = {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}

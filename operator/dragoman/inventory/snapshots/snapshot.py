@@ -18,6 +18,7 @@ from dragoman.inventory.snapshots.documents import (
     reduced,
     selected_labels,
     with_labels,
+    without_terms,
 )
 
 API_VERSION = "cli.dragoman.dev/v1alpha1"
@@ -104,12 +105,14 @@ def dump(snapshot: Snapshot, *, version: str) -> Iterator[bytes]:
     kept = {
         "nodes": named_labels(snapshot.objects),
         "pods": selected_labels(snapshot.of("poddisruptionbudgets")),
+        "namespaces": frozenset[str](),
     }
     for kind, plural in KINDS.items():
         api_version = _VERSIONS.get(kind, "resource.k8s.io/v1")
         for document in snapshot.of(plural):
             more = MIGRATION_LABELS if plural == "nodes" and MIGRATION in snapshot.extras else ()
             body = with_labels(document, kept[plural], more) if plural in kept else document
+            body = without_terms(body) if plural == "pods" else body
             yield _line({"apiVersion": api_version, "kind": kind, **body})
 
 

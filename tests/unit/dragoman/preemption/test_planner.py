@@ -4,19 +4,24 @@ from typing import Any
 
 import pytest
 
-from dragoman.allocation import DeviceID, TimeBudget, TooExpensiveError
+from dragoman.allocation import DeviceID, TimeBudget, TooExpensiveError, profile
+from dragoman.controllers.preemption.planning import in_turn
+from dragoman.diagnosis.explain import cluster_of
 from dragoman.diagnosis.subject import Subject, of_pod
 from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.inventory import take
 from dragoman.model.claimcontent import parse_spec
 from dragoman.model.taints import RESERVATION
 from dragoman.preemption import planner
 from dragoman.preemption.candidates import Why
 from dragoman.preemption.planner import PreemptionOutcome, PreemptionPlan
 from dragoman.preemption.policy import Policy, PreemptionCode, VictimChoice
+from dragoman.preemption.preemptionfacts import PreemptionFacts
 from dragoman.preemption.reservation import rule_manifest, toleration
+from dragoman.preemption.rivals import Rivals
 from dragoman.preemption.spending import Spending
 from tests.support.manifests import Json
-from tests.support.worlds.inventory import DRIVER, claim, device_class, held, pool, snapshot
+from tests.support.worlds.inventory import DRIVER, claim, device_class, held, pod, pool, snapshot
 from tests.support.worlds.preemption import budget, holding, node, planned, running, waiting
 
 ONE = (device_class(), node("n"))
@@ -75,7 +80,7 @@ def test_an_entry_of_reserved_for_that_names_a_foreign_uid_makes_no_victim() -> 
 
 def test_a_pod_with_an_endless_grace_period_stays() -> None:
     endless = holding("endless", "n", [0], terminationGracePeriodSeconds=10**12)
-    brief = holding("brief", "n", [1], 5, terminationGracePeriodSeconds=600)
+    brief = holding("brief", "n", [1], 5, terminationGracePeriodSeconds=100)
     assert victims(planned(*ONE, pool("n", 2), *endless, *brief, *waiting(1))) == ["brief"]
     made = planned(*ONE, pool("n", 1), *endless, *waiting(1))
     (refusal,) = made.refusals
@@ -455,3 +460,131 @@ def test_pods_alike_share_what_they_request_although_each_tolerates_its_own_rese
     (request,) = subject(own, reserved).claims[0].spec.requests
     assert request.exactly is not None
     assert [one.value for one in request.exactly.tolerations] == [own]
+
+
+def apart(labels: Json, **more: Any) -> Json:
+    """Return required anti-affinity to pods with labels."""
+    term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": [{**term, **more}]}
+    return {"podAntiAffinity": terms}
+
+
+@pytest.mark.parametrize(
+    ("affinity", "mate", "outcome"),
+    [
+        pytest.param(apart({"x": "y"}), 1000, PreemptionOutcome.NONE, id="it stays"),
+        pytest.param(apart({"x": "y"}), 0, PreemptionOutcome.PLANNED, id="it ends"),
+        pytest.param(apart({"x": "z"}), 1000, PreemptionOutcome.PLANNED, id="other pods"),
+        pytest.param(
+            apart({"x": "y"}, namespaces=["b"]), 1000, PreemptionOutcome.PLANNED, id="elsewhere"
+        ),
+        pytest.param(
+            apart({"x": "y"}, namespaceSelector={}), 1000, PreemptionOutcome.NONE, id="everywhere"
+        ),
+        pytest.param(
+            apart({"x": "y"}, topologyKey="zone"), 1000, PreemptionOutcome.PLANNED, id="no zone"
+        ),
+    ],
+)
+def test_a_pod_that_keeps_the_waiting_one_away_is_no_reason_to_evict_others(
+    affinity: Json, mate: int, outcome: PreemptionOutcome
+) -> None:
+    made = planned(
+        *ONE,
+        pool("n", 1),
+        *holding("batch", "n", [0]),
+        running("mate", "n", mate, affinity=affinity),
+        *waiting(1, labels={"x": "y"}),
+    )
+    assert made.outcome is outcome
+    if made.chosen is not None and mate == 0:
+        assert sorted(victims(made)) == ["batch", "mate"]
+
+
+@pytest.mark.parametrize(
+    ("volume", "reported"),
+    [
+        ({"configMap": {"name": "c"}}, False),
+        ({"emptyDir": {}}, False),
+        ({"rbd": {"monitors": ["m"], "image": "i", "pool": "p"}}, True),
+        ({"iscsi": {"iqn": "i"}}, True),
+        ({"persistentVolumeClaim": {"claimName": "c"}}, True),
+        ({"ofTheFuture": {"name": "c"}}, True),
+    ],
+)
+def test_only_volumes_that_are_known_to_be_harmless_let_pods_end(
+    volume: Json, reported: bool
+) -> None:
+    pods = waiting(1, volumes=[{"name": "v", **volume}])
+    made = planned(*ONE, pool("n", 1), *holding("batch", "n", [0]), *pods)
+    assert made.outcome is PreemptionOutcome.PLANNED
+    codes = [one.code for one in made.only_reported]
+    assert codes == [PreemptionCode.NOT_COMPUTED] * reported
+
+
+def thief(number: int, tolerations: list[Json], *, admin: bool = False) -> list[Json]:
+    """Make a pod of another namespace that waits for a device."""
+    made = pod(f"thief-{number}", "theirs", claims={"gpu": f"thief-{number}"})
+    wanted = claim(f"thief-{number}", namespace="theirs")
+    wanted["spec"]["devices"]["requests"][0]["exactly"] |= {"tolerations": tolerations}
+    if admin:
+        wanted["spec"]["devices"]["requests"][0]["exactly"]["adminAccess"] = True
+    return [made, wanted]
+
+
+EVERY: Json = {"operator": "Exists"}
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "admin", "count", "rival"),
+    [
+        ([EVERY], False, 1, True),
+        ([EVERY], False, 40, True),
+        ([{**EVERY, "key": RESERVATION}], False, 1, True),
+        ([{**EVERY, "effect": "NoExecute"}], False, 1, False),
+        ([{**EVERY, "key": "a.example/broken"}], False, 12, False),
+        ([], False, 12, False),
+        ([EVERY], True, 1, False),
+    ],
+)
+def test_a_claim_that_tolerates_every_taint_would_take_the_devices(
+    tolerations: list[Json], admin: bool, count: int, rival: bool
+) -> None:
+    thieves = [one for n in range(count) for one in thief(n, tolerations, admin=admin)]
+    given = [*ONE, pool("n", 1), *holding("batch", "n", [0]), *waiting(1), *thieves]
+    world = parse(snapshot(*given))
+    facts, cluster = PreemptionFacts.of(world), cluster_of(take(world, profile("1.36")))
+    waits = world.pods["ns/train"]
+    made = planner.plan(facts, of_pod(world, waits), cluster)
+    assert made.chosen is not None
+    found = Rivals(facts, cluster).of(waits, made.chosen, made.chosen.devices)
+    said = "a pod of another namespace tolerates every taint, and could take the devices"
+    assert found == (said if rival else "")
+
+
+def test_a_claim_that_cannot_use_the_devices_is_no_rival() -> None:
+    made, wanted = thief(1, [EVERY])
+    exactly = wanted["spec"]["devices"]["requests"][0]["exactly"]
+    exactly["selectors"] = [{"cel": {"expression": "device.driver == 'other.example.com'"}}]
+    given = [*ONE, pool("n", 1), *holding("batch", "n", [0]), *waiting(1), made, wanted]
+    world = parse(snapshot(*given))
+    facts, cluster = PreemptionFacts.of(world), cluster_of(take(world, profile("1.36")))
+    waits = world.pods["ns/train"]
+    chosen = planner.plan(facts, of_pod(world, waits), cluster).chosen
+    assert chosen is not None
+    assert Rivals(facts, cluster).of(waits, chosen, chosen.devices) == ""
+
+
+def test_namespaces_take_turns_and_the_one_that_waited_longest_begins() -> None:
+    pods = [
+        pod(f"p{number}", name, priority=priority)
+        for name, priority in (("busy", 900), ("calm", 1), ("late", 5))
+        for number in range(2)
+    ]
+    world = parse(snapshot(*pods))
+
+    def order(**turns: int) -> list[str]:
+        return [one.key for one in in_turn(world.pods.values(), turns)]
+
+    assert order() == ["busy/p0", "late/p0", "calm/p0", "busy/p1", "late/p1", "calm/p1"]
+    assert order(busy=7, late=6)[:3] == ["calm/p0", "late/p0", "busy/p0"]

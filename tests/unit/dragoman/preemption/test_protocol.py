@@ -13,11 +13,12 @@ from dragoman.model.metadata import Owner
 from dragoman.preemption import journal as manifests
 from dragoman.preemption.candidates import Candidate, Victim
 from dragoman.preemption.comparison import sight_of
-from dragoman.preemption.limits import PreemptionBudget
+from dragoman.preemption.limits import PAUSE, PreemptionBudget
 from dragoman.preemption.planner import PreemptionOutcome
 from dragoman.preemption.policy import Policy
 from dragoman.preemption.preemptionfacts import BoundPod
 from dragoman.preemption.protocol import (
+    PATIENCE,
     SETTLE,
     ClaimState,
     CreateReservation,
@@ -33,6 +34,7 @@ from dragoman.preemption.protocol import (
     TellVictim,
     step,
 )
+from dragoman.preemption.refusals import other_reason
 from dragoman.preemption.reservation import (
     devices_to_reserve,
     out_of_service,
@@ -47,6 +49,7 @@ from dragoman.preemption.stored import (
     digest,
     timestamp,
 )
+from dragoman.preemption.trial import KEPT_AWAY
 from tests.support.manifests import Json, claim_spec
 from tests.support.worlds.inventory import DRIVER, device_class, held, pool, snapshot
 from tests.support.worlds.preemption import holding, node, planned, waiting
@@ -435,10 +438,10 @@ def test_evictions_of_an_hour_are_limited() -> None:
 
 
 def test_a_namespace_has_a_share_of_them() -> None:
-    many = tuple(RequestedEviction(str(one), "", 500.0) for one in range(15))
+    many = tuple(RequestedEviction(str(one), "", 500.0) for one in range(10))
     assert refusal(ended(1, Phase.PLACED, evictions=many)) == ""
     own = replace(ended(1, Phase.PLACED, evictions=many), namespace="ns")
-    assert "15 are the most" in refusal(own)
+    assert "10 are the most" in refusal(own)
 
 
 def test_evictions_to_come_count() -> None:
@@ -463,7 +466,92 @@ def test_failures_of_one_namespace_stop_its_own_preemptions() -> None:
     assert PreemptionBudget(theirs, PreemptionLimits(), 1100.0).paused == {"theirs"}
     own = [replace(one, namespace="ns") for one in theirs]
     assert "the last 3 preemptions failed" in refusal(*own)
-    assert "the last 3 preemptions failed" in refusal(*theirs[:2], ended(9, Phase.FAILED))
+    assert refusal(*own, now=1004.0 + PAUSE) == ""
+
+
+def test_two_namespaces_pause_themselves_alone() -> None:
+    """A tenant may have two, and let preemptions fail as often as it likes."""
+    failed = [replace(ended(n, Phase.FAILED), namespace=f"a{n % 2}") for n in range(9)]
+    assert refusal(*failed) == ""
+    assert PreemptionBudget(failed, PreemptionLimits(), 1100.0).paused == {"a0", "a1"}
+    three = [*failed, ended(10, Phase.FAILED)]
+    assert "the last 3 preemptions failed" in refusal(*three)
+    assert refusal(*failed, ended(9, Phase.PLACED), ended(10, Phase.FAILED)) == ""
+
+
+def test_a_pause_of_all_is_over_after_minutes_for_one_preemption_at_a_time() -> None:
+    failed = [ended(one, Phase.FAILED) for one in range(3)]
+    later = 1003.0 + PAUSE
+    assert refusal(*failed, now=later) == ""
+    running = replace(ended(4, Phase.PLACING), node="m", evictions=(GONE,), ended=0.0)
+    assert "one preemption is under way at a time" in refusal(*failed, running, now=later)
+    assert refusal(*failed, replace(running, phase=Phase.PLACED, ended=later), now=later) == ""
+
+
+def test_victims_that_take_their_time_take_no_place_from_others() -> None:
+    slow = [
+        replace(ended(one, Phase.PLACING), node=f"m{one}", evictions=(GONE,)) for one in range(5)
+    ]
+    assert refusal(*slow) == ""
+
+
+BUSY = "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, "
+POST = "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("", ""),
+        (BUSY + POST, ""),
+        (
+            "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint {a, b}.",
+            "",
+        ),
+        ('0/1 nodes are available: resourceclaim "x" not found.', ""),
+        (
+            "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. " + POST,
+            "pod has unbound immediate PersistentVolumeClaims",
+        ),
+        (
+            "0/1 nodes are available: 1 node(s) had no available disk. " + POST,
+            "node(s) had no available disk",
+        ),
+        (
+            "0/2 nodes are available: 1 cannot allocate all claims, 1 the rack is full.",
+            "the rack is full",
+        ),
+        (
+            f"0/2 nodes are available: 1 cannot allocate all claims, 1 {KEPT_AWAY}. " + POST,
+            KEPT_AWAY,
+        ),
+        (
+            "0/1 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity A].",
+            "node(s) didn't satisfy plugin(s) [NodeAffinity A]",
+        ),
+    ],
+)
+def test_a_reason_of_another_plugin_ends_a_preemption_before_evictions(
+    said: str, reason: str
+) -> None:
+    assert other_reason(said) == reason
+    assert other_reason(said, 1) == ("" if reason == KEPT_AWAY else reason)
+    seen = ProtocolFacts(READY, NOW, rules=RULES, look=SAME, said=said)
+    if not reason:
+        assert EvictVictim in kinds(seen)
+        return
+    assert kinds(seen) == []  # the scheduler may look again
+    found = fields(replace(seen, now=101.0 + PATIENCE))
+    assert found["phase"] == "Aborted"
+    assert str(found["message"]).endswith(reason)
+
+
+def test_an_eviction_that_is_refused_is_no_failure() -> None:
+    journal = replace(READY, phase=Phase.EVICTING, evictions=(GONE,), deadline=200.0)
+    refused = replace(journal, message="a budget allows 0 disruptions")
+    assert fields(ProtocolFacts(journal, 300.0))["phase"] == "Failed"
+    assert fields(ProtocolFacts(refused, 300.0))["phase"] == "Aborted"
+    assert Tell in kinds(ProtocolFacts(refused, 300.0))
 
 
 def test_what_was_evicted_counts_without_its_object() -> None:

@@ -1,5 +1,6 @@
 """What the preemptions of a cluster allow and do, beside other processes and deleted objects."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -123,3 +124,42 @@ async def test_a_rule_that_cannot_be_created_is_an_error_unless_it_is_there() ->
     server.refusal = ApiError(404, "NotFound", "the server could not find the requested resource")
     with pytest.raises(ApiError, match="could not find"):
         await carrier.advance(Journal.parse(document), ReservationRules())
+
+
+async def test_a_step_that_takes_long_keeps_no_other_preemption_back() -> None:
+    """A plan that is computed again takes seconds, and tenants choose which."""
+    server: Any = Server()
+    carrier = Carrier(server, CLAIMS, CLAIMS, RULES, lambda _: Policy(), PreemptionLimits())
+    preemptions = Preemptions(server, carrier, Policy())
+    slow, quick = (
+        {
+            **journal("Reserving", 0),
+            "metadata": {"namespace": name, "name": f"uid-{name}", "uid": name}
+            | {"finalizers": [FINALIZER]},
+            "spec": {"mode": "Preempt", "node": name, "pod": {"name": name, "uid": f"u-{name}"}},
+        }
+        for name in ("slow", "quick")
+    )
+    server.objects["devicepreemptions"] = [slow, quick]
+    asked: list[str] = []
+    get = server.get
+    computed = asyncio.Event()
+
+    async def reads(path: str, **more: str) -> Json:
+        if path.endswith("/pods/slow"):
+            asked.append("slow")
+            await computed.wait()
+        if path.endswith("/pods/quick"):
+            asked.append("quick")
+        found: Json = await get(path, **more)
+        return found
+
+    server.get = reads
+    await preemptions.refresh()
+    async with asyncio.timeout(20):
+        for _ in range(3):
+            await preemptions.advance()
+    assert (asked.count("slow"), asked.count("quick")) == (1, 3)
+    computed.set()
+    await preemptions.advance()
+    preemptions.stop()
