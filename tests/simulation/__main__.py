@@ -70,6 +70,8 @@ def run(args: argparse.Namespace) -> int:
             events = generate(seed, name)
             outcome = execute(events, seed, name)
             meter.add(outcome)
+            if meter.runs % 500 == 0:
+                print(f"to seed {seed}: {meter}", file=sys.stderr, flush=True)
             if outcome.failed:
                 failed[f"{name} {outcome.violations[0].kind}"] += 1
                 if args.brief:

@@ -38,6 +38,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         World(settings(), replicas=2),
         {
             "pause": 4,
+            "mute": 2,
             "kill": 2,
             "stop": 2,
             "partition": 3,

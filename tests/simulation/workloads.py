@@ -64,6 +64,14 @@ WORKLOADS: Mapping[str, tuple[str, list[Event]]] = {
         "leaders",
         [*BASE, pod(5.0, "p0", TWO, 10), pod(6.0, "p1", T1), [30.0, "pod-", "a", "p1", None]],
     ),
+    # The process that leads next has not seen the pods, but their claims.
+    "stale-follower": (
+        "leaders",
+        [
+            *(*BASE, pod(1.0, "p8", TWO), pod(1.1, "p9", TWO)),
+            *([10.0, "mute", 0, "pods", 48.0], pod(12.0, "p0", T1), [14.0, "pause", 1, 25.0]),
+        ],
+    ),
     "steady": ("leaders", [*BASE, *(pod(5.0 + i, f"p{i}", T1, 1, 1) for i in range(35))]),
     "force": (
         "safe",
