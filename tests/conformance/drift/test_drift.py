@@ -15,6 +15,9 @@ PINS = {pin["schema"]: pin for pin in drift.modules()}
 RECORDED: dict[str, dict[str, Any]] = json.loads(drift.RECORDED.read_text())
 WITHOUT_TYPES = {
     "fluxbind": "a Python driver",
+    "neuron.aws.com": "a closed driver, described by its vendor's documentation",
+    "vfio.petasus.io": "its module is in no proxy",
+    "mem.example.com": "its module is in no proxy",
     "spyre.ibm.com": "names a kind and declares no type for it",
     "cpu.example.com": "a profile of the example driver, whose package decodes those of others",
     "cpu.dra-example-driver.sigs.k8s.io": "as cpu.example.com",

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from dragoman_base.words.dns import LABEL, SUBDOMAIN
+from dragoman_configs.fielderrors import shorten
 from dragoman_toolkit.linting.findings.finding import Steps
 from dragoman_toolkit.linting.manifests.manifestobjects import Object, mapping, sequence, text
 from dragoman_toolkit.linting.validation.errors import Errors
@@ -103,7 +104,10 @@ def check_driver(errors: Errors, steps: Steps, value: Any) -> None:
     if size(name) > MAX_LABEL:
         errors.too_long(steps, MAX_LABEL)
     if fault := subdomain_fault(name.lower()):
-        errors.invalid(steps, name, fault)
+        domain, slash, local = name.lower().partition("/")
+        meant = f"{local}.{domain}" if slash and not subdomain_fault(f"{local}.{domain}") else ""
+        advice = f'a driver name has no slash: did you mean "{meant}"?' if meant else ""
+        errors.add(steps, f"Invalid value: {shorten(name)}: {fault}", advice=advice)
 
 
 def check_pool(errors: Errors, steps: Steps, value: Any) -> None:
