@@ -314,6 +314,14 @@ zipapp: setup ## Make the check as one file for CI, without servers: dist/dragom
 test-check: controlplane ## Compare the check with real API servers over N generated manifests
 	@DRAGOMAN_MANIFESTS=$(N) $(PYTEST) -ra tests/e2e/check
 
+.PHONY: test-corpus
+test-corpus: setup ## Compare the check with API servers on files in the layouts of public repositories (ARGS="v1.37.1")
+	@$(PY) -m tests.conformance.corpus $(ARGS)
+
+.PHONY: bench-check
+bench-check: setup ## Measure the check on 6,000 objects (ARGS="--before COMMIT" compares with another tree)
+	@$(PY) -m tests.bench.check $(ARGS)
+
 .PHONY: catalog-drift
 catalog-drift: setup ## Compare the catalog with the Go types of the drivers' pinned modules
 	@$(PY) -m tests.conformance.drift.drift $(SOURCES:%=--source %)

@@ -23,10 +23,10 @@ claim, which is not always what its own webhook says. The rows are made from the
 `crds/catalog` by `python docs/generate_catalog.py`.
 
 The objects set neither `mode` nor anything else that is a choice, so what you set yourself stays
-yours. Only those from a vendor's documentation have the mode Warn, because a closed driver may accept
-more than its vendor says. A driver's feature gates are `variables`; they have the driver's own defaults, so set those
-that your installation of the driver changes. A server-side apply sets one variable and leaves the
-others alone:
+yours. Only those from a vendor's documentation have the mode Warn, because a closed driver may
+accept more than its vendor says. A driver's feature gates are `variables`; they have the driver's
+own defaults, so set those that your installation of the driver changes. A server-side apply sets
+one variable and leaves the others alone:
 
 <!-- from: examples/configs/mps-support.yaml -->
 ```yaml

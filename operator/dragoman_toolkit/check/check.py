@@ -276,9 +276,9 @@ def _run(arguments: Arguments, output: str, fixes: Fixes) -> int:
         click.echo(text)
     if output != "json":
         _say_fixed(done)
-        say(report.summary())
         for said in report.notes:
             say(f"note: {said}")
+        say(report.summary())
     return _status(report, sources, strict=arguments.strict)
 
 
@@ -383,6 +383,10 @@ def _sources(
                 failures.append(rendered)
             else:
                 sources.append(rendered)
+    if arguments.helm and not failures:
+        # What a chart renders stands for its templates.
+        charts = tuple(f"{folder}/" for folder in folders[HELM]) if HELM.command(Path()) else ()
+        sources = [one for one in sources if not (one.template and one.name.startswith(charts))]
     return sources, failures, notes
 
 
