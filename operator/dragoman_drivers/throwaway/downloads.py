@@ -1,12 +1,15 @@
 """Fetch the official release binaries of Kubernetes and etcd, where they can be reached.
 
 A download is resumed where it ended, and is used only after its digest equals the expected one:
-the pinned one in releases.json, which `make release-digests` writes, else the one that the release
-publishes (`official.py`). Anything else is built from source.
+the pinned one in releases.json, else the one that the release publishes (`official.py`), for which
+only https counts. Anything else is built from source. The pins are those of the server archives in
+the CHANGELOG of Kubernetes' own Go module, which Go's checksum database vouches for, and, for etcd,
+those in the list of Kubespray (roles/kubespray_defaults/vars/main/checksums.yml).
 """
 
 import hashlib
 import json
+import lzma
 import os
 import platform
 import tarfile
@@ -14,7 +17,8 @@ import tempfile
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +33,10 @@ REACH_SECONDS = 3.0
 READ_SECONDS = 30.0
 """After which a transfer without a byte has failed."""
 ATTEMPTS = 3
+MAX_BYTES = 1 << 30
+"""Bytes of a file, and of a binary in an archive; those of Kubernetes have 400 MiB at most."""
 _CHUNK = 1 << 20
+_DAMAGES = (tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError)
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 
@@ -95,6 +102,8 @@ def fetch(
     target: Path,
     progress: Progress = lambda done, total: None,  # noqa: ARG005 — nothing is reported
     verify: Callable[[Path], None] = lambda file: None,  # noqa: ARG005 — the digest suffices
+    *,
+    secure: bool = False,
 ) -> None:
     """Put a verified binary at the target, in one step.
 
@@ -103,18 +112,20 @@ def fetch(
         target: Where the binary goes.
         progress: Called with the bytes transferred.
         verify: Called with the file once its digest is right; raises DownloadError to reject it.
+        secure: Whether only https counts, as where the digest comes from the same server.
 
     Proxies come from the environment, as urllib reads it. What was transferred before a failure is
     kept beside the target and continued the next time.
 
     Raises:
-        DownloadError: It cannot be reached, ends early three times, or has another digest.
+        DownloadError: It cannot be reached, ends early three times, is larger than MAX_BYTES, has
+            another digest, or is no archive with the binary.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{pin.digest[:16]}.part")
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            _transfer(pin.url, partial, progress)
+            _transfer(pin.url, partial, progress, secure=secure)
             break
         except (OSError, EOFError) as error:
             unreachable = not partial.exists()
@@ -129,30 +140,70 @@ def fetch(
     _install(pin, partial, target)
 
 
-def _transfer(url: str, partial: Path, progress: Progress) -> None:
+class _OnlyHttps(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect to an address without TLS."""
+
+    def redirect_request(  # noqa: PLR0913, PLR0917 — as the base has it
+        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        """Return the request for another address; raise URLError for one without TLS."""
+        _require_https(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _require_https(url: str) -> None:
+    if urllib.parse.urlsplit(url).scheme != "https":
+        raise urllib.error.URLError(
+            f"{url}: without a pinned digest only https is read, also from a mirror"
+        )
+
+
+def opened(url: str, headers: Mapping[str, str] | None = None, *, secure: bool) -> Any:
+    """Ask an official address, or its place on the mirror; raise OSError where that fails."""
+    place = address(url)
+    if secure:
+        _require_https(place)
+    opener = urllib.request.build_opener(*([_OnlyHttps()] if secure else []))
+    request = urllib.request.Request(place, headers=dict(headers or {}))  # noqa: S310 — official
+    return opener.open(request, timeout=REACH_SECONDS)
+
+
+def _transfer(url: str, partial: Path, progress: Progress, *, secure: bool) -> None:
     there = partial.stat().st_size if partial.exists() else 0
     headers = {"Range": f"bytes={there}-"} if there else {}
-    request = urllib.request.Request(address(url), headers=headers)  # noqa: S310 — pinned or official
     try:
         # The wait for the first answer is short: the build from source is the other way.
-        answer = urllib.request.build_opener().open(request, timeout=REACH_SECONDS)
+        answer = opened(url, headers, secure=secure)
     except urllib.error.HTTPError as error:
         if error.code == 416:  # the file is complete already
             return
         raise
     with answer:
-        _receive(answer, partial, there if answer.status == 206 else 0, progress)
+        try:
+            _receive(answer, partial, there if answer.status == 206 else 0, progress)
+        except _TooLargeError:
+            partial.unlink(missing_ok=True)
+            raise DownloadError(f"{url}: larger than {MAX_BYTES >> 20} MiB") from None
+
+
+class _TooLargeError(Exception):
+    """More bytes than any official file has."""
 
 
 def _receive(answer: Any, partial: Path, there: int, progress: Progress) -> None:
-    length = int(answer.headers.get("Content-Length") or 0)
+    said = answer.headers.get("Content-Length") or ""
+    length = int(said) if said.isascii() and said.isdigit() and len(said) < 20 else 0
+    if there + length > MAX_BYTES:
+        raise _TooLargeError
     total = there + length if length else 0
     _patient(answer)
     with partial.open("ab" if there else "wb") as file:
         done = there
         while chunk := answer.read(_CHUNK):
-            file.write(chunk)
             done += len(chunk)
+            if done > MAX_BYTES:
+                raise _TooLargeError
+            file.write(chunk)
             progress(done, total)
     if done < total:
         raise EOFError(f"ended after {done} of {total} bytes")
@@ -182,13 +233,28 @@ def _install(pin: Pin, partial: Path, target: Path) -> None:
         return
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
         unpacked = Path(folder) / target.name
-        with tarfile.open(partial) as archive:
-            source = archive.extractfile(pin.member)
-            if source is None:
-                raise DownloadError(f"{pin.url}: {pin.member} is no file of the archive")
-            with source, unpacked.open("wb") as binary:
-                while chunk := source.read(_CHUNK):
-                    binary.write(chunk)
+        try:
+            _extract(pin, partial, unpacked)
+        except DownloadError:
+            partial.unlink()
+            raise
+        except (*_DAMAGES, OSError) as error:
+            partial.unlink()
+            raise DownloadError(f"{pin.url}: a damaged archive: {_reason(error)}") from error
         unpacked.chmod(0o755)
         unpacked.replace(target)
     partial.unlink()
+
+
+def _extract(pin: Pin, partial: Path, unpacked: Path) -> None:
+    """Write the binary of an archive, which must be a file in it and no link to another."""
+    with tarfile.open(partial) as archive:
+        member = next((one for one in archive if one.name == pin.member), None)
+        source = archive.extractfile(member) if member and member.isreg() else None
+        if member is None or source is None:
+            raise DownloadError(f"{pin.url}: {pin.member} is no file of the archive")
+        if member.size > MAX_BYTES:
+            raise DownloadError(f"{pin.url}: {pin.member} is larger than {MAX_BYTES >> 20} MiB")
+        with source, unpacked.open("wb") as binary:
+            while chunk := source.read(_CHUNK):
+                binary.write(chunk)

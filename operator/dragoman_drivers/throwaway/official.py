@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import urllib.request
 from pathlib import Path
 from urllib.parse import quote
 
@@ -33,8 +32,7 @@ _DIGEST_BYTES = 1 << 20
 
 def read(url: str) -> str:
     """Return the text at an official address, or at its place on the mirror."""
-    request = downloads.address(url)
-    with urllib.request.build_opener().open(request, timeout=downloads.REACH_SECONDS) as answer:
+    with downloads.opened(url, secure=True) as answer:
         text: str = answer.read(_DIGEST_BYTES).decode()
         return text
 
@@ -43,6 +41,13 @@ def kubernetes(version: str, machine: str, name: str) -> Pin:
     """Return the published digest of a Kubernetes binary, from the .sha512 file beside it."""
     url = f"{KUBERNETES}/{version}/bin/linux/{machine}/{name}"
     return Pin(url, "sha512", checked((read(f"{url}.sha512").split() or [""])[0], 128, url))
+
+
+def server(version: str, machine: str, name: str) -> Pin:
+    """Return the published digest of the server archive, which has all binaries of BINARIES."""
+    url = f"https://dl.k8s.io/{version}/kubernetes-server-linux-{machine}.tar.gz"
+    digest = checked((read(f"{url}.sha512").split() or [""])[0], 128, url)
+    return Pin(url, "sha512", digest, f"kubernetes/server/bin/{name}")
 
 
 def etcd(version: str, machine: str) -> Pin:
@@ -104,13 +109,13 @@ def fetch(name: str, version: str, target: Path, records: Path, progress: Progre
             f"{pin.url}: its release publishes {shortened(digest)}, but {shortened(known)} was "
             f"recorded when it was first downloaded. If the release was replaced, delete {record}"
         )
-    downloads.fetch(pin, target, progress, lambda file: verify(pin, file))
+    downloads.fetch(pin, target, progress, lambda file: verify(pin, file), secure=True)
     records.mkdir(parents=True, exist_ok=True)
     replace_file(record, f"{digest}\n".encode())
     trust = "and the recorded one" if known else "now recorded"
     return (
         f"downloaded from {downloads.host(pin.url)}; {shortened(digest)} equals the published "
-        f"digest, {trust}; {signature(pin)}"
+        f"digest, trusted because this server said so, {trust}; {signature(pin)}"
     )
 
 

@@ -21,10 +21,7 @@ def pins(version: str, etcd_version: str) -> dict[str, dict[str, dict[str, str]]
     """Return the pins of one Kubernetes version, by architecture and name."""
     return {
         machine: {
-            **{
-                name: asdict(official.kubernetes(version, machine, name))
-                for name in official.BINARIES
-            },
+            **{name: asdict(official.server(version, machine, name)) for name in official.BINARIES},
             "etcd": asdict(official.etcd(etcd_version, machine)),
         }
         for machine in ARCHITECTURES

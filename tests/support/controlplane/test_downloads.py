@@ -5,6 +5,7 @@ import io
 import json
 import re
 import socket
+import ssl
 import tarfile
 import threading
 import urllib.error
@@ -19,6 +20,7 @@ from dragoman_drivers.throwaway import downloads, official
 from dragoman_drivers.throwaway.downloads import DownloadError, Pin, fetch
 from tests.support.controlplane import artifacts, binaries, gobuild, releases
 from tests.support.controlplane.artifacts import Artifact
+from tests.support.controlplane.certificates import Authority
 from tests.support.controlplane.recipes import RECIPES
 
 BINARY = b"#!/bin/sh\necho hello\n" * 50_000
@@ -41,6 +43,7 @@ class Server:
     files: dict[str, bytes] = field(default_factory=dict)
     cut: list[int] = field(default_factory=list)
     ranges: list[str] = field(default_factory=list)
+    http: ThreadingHTTPServer | None = None
 
 
 @pytest.fixture
@@ -69,6 +72,7 @@ def server() -> Iterator[Server]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        state.http = running
         state.address = f"http://127.0.0.1:{running.server_port}/kube-apiserver"
         threading.Thread(target=running.serve_forever, daemon=True).start()
         yield state
@@ -236,8 +240,81 @@ def mirror(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> d
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setenv(downloads.MIRROR, server.address.rpartition("/")[0])
+    authority = Authority(tmp_path)
+    pair = authority.serving("mirror")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    assert server.http
+    server.http.socket = context.wrap_socket(server.http.socket, server_side=True)
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.certificate))
+    place = server.address.rpartition("/")[0]
+    monkeypatch.setenv(downloads.MIRROR, place.replace("http", "https"))
     return server.files
+
+
+@pytest.mark.hostile("downloads")
+@pytest.mark.usefixtures("mirror")
+def test_without_a_pin_a_mirror_without_tls_is_not_asked(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(downloads.MIRROR, server.address.rpartition("/")[0])
+    with pytest.raises(DownloadError, match="only https is read"):
+        official.fetch("etcd", VERSION, tmp_path / "etcd", tmp_path / "digests", lambda *_: None)
+    assert server.ranges == []
+
+
+@pytest.mark.hostile("downloads")
+def test_a_redirect_to_an_address_without_tls_is_not_followed() -> None:
+    handler = downloads._OnlyHttps()
+    with pytest.raises(urllib.error.URLError, match="only https is read"):
+        handler.redirect_request(None, None, 302, "Found", {}, "http://127.0.0.1/etcd")
+
+
+@pytest.mark.hostile("downloads")
+def test_more_bytes_than_an_official_file_has_are_not_kept(
+    pin: Pin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(downloads, "MAX_BYTES", 1000)
+    with pytest.raises(DownloadError, match="larger than"):
+        fetch(pin, tmp_path / "there")
+    assert [*tmp_path.iterdir()] == []
+
+
+def link_of(member: str) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        entry = tarfile.TarInfo(member)
+        entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(entry)
+    return packed.getvalue()
+
+
+ARCHIVES: dict[str, Callable[[], bytes]] = {
+    "no archive": lambda: BINARY,
+    "nothing": lambda: b"",
+    "half of one": lambda: archive_of("etcd")[:400],
+    "another member": lambda: archive_of("other"),
+    "a link": lambda: link_of("etcd"),
+}
+
+
+@pytest.mark.hostile("downloads")
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_an_archive_without_the_binary_is_one_error(
+    name: str, server: Server, tmp_path: Path
+) -> None:
+    server.content = ARCHIVES[name]() or b" "
+    digest = hashlib.sha256(server.content).hexdigest()
+    with pytest.raises(DownloadError, match=r"damaged archive|no file of the archive"):
+        fetch(Pin(server.address, "sha256", digest, "etcd"), tmp_path / "etcd")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_the_binaries_of_the_default_release_are_pinned() -> None:
+    """CI allows no others."""
+    for machine in ("amd64", "arm64"):
+        found = json.loads(downloads.PINS.read_text())[binaries.DEFAULT_VERSION][machine]
+        assert found.keys() == {"etcd", *official.BINARIES}
 
 
 def archive_of(member: str) -> bytes:
@@ -265,7 +342,8 @@ def test_unpinned_binaries_are_downloaded_and_the_output_says_what_vouches_for_t
     said = capsys.readouterr().err
     assert re.search(
         r"^kube-scheduler: downloaded from 127\.0\.0\.1:\d+; sha512 \w{12}… equals the published "
-        r"digest, now recorded; signature not verified: cosign is not on PATH$",
+        r"digest, trusted because this server said so, now recorded; signature not verified: "
+        r"cosign is not on PATH$",
         said,
         re.MULTILINE,
     )
@@ -335,7 +413,10 @@ def test_a_release_that_changes_after_the_first_download_is_refused(
     said = capsys.readouterr().err
     assert built == ["kube-apiserver"]
     assert "was recorded when it was first downloaded. If the release was replaced, delete" in said
-    assert "equals the published digest and the recorded one" in said.replace(",", "")
+    assert (
+        "equals the published digest trusted because this server said so and the recorded one"
+        in said.replace(",", "")
+    )
 
 
 @pytest.mark.parametrize(("status", "word"), [(0, "signature verified by cosign"), (1, "forged")])
@@ -428,7 +509,7 @@ def test_digests_are_pinned_as_they_are_published(
     pin = downloads.pinned("kube-apiserver", "v1.36.3", published)
     assert pin is not None
     assert pin.digest == "a" * 128
-    assert pin.url.startswith("https://dl.k8s.io/release/v1.36.3/bin/linux/")
+    assert pin.url.startswith("https://dl.k8s.io/v1.36.3/kubernetes-server-linux-")
 
 
 def test_places_that_cannot_be_reached_change_no_pin(
