@@ -172,10 +172,27 @@ class _LazyLogger:
 
     def __getattr__(self, method: str) -> Any:
         if self._logger is None:
-            import structlog  # noqa: PLC0415 — see the module's docstring
-
-            self._logger = structlog.get_logger(logger_name=self._name)
+            try:
+                import structlog  # noqa: PLC0415 — see the module's docstring
+            except ModuleNotFoundError:
+                self._logger = _Plain(self._name)
+            else:
+                self._logger = structlog.get_logger(logger_name=self._name)
         return getattr(self._logger, method)
+
+
+class _Plain:
+    """A logger where only what users' commands need is installed: warnings, to stderr."""
+
+    def __init__(self, name: str) -> None:
+        self._logger = logging.getLogger(name)
+
+    def __getattr__(self, method: str) -> Callable[..., None]:
+        def write(event: str, **values: object) -> None:
+            shown = "".join(f" {name}={value}" for name, value in values.items())
+            getattr(self._logger, method)("%s%s", event, shown)
+
+        return write
 
 
 def configure(*, json: bool, level: str) -> None:

@@ -7,15 +7,30 @@ asked for.
 
 from collections.abc import Mapping
 from functools import cache, partial
+from typing import Any, Self
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    PlatformCollector,
-    ProcessCollector,
-)
+try:
+    from prometheus_client import (
+        CollectorRegistry,
+        Counter,
+        Gauge,
+        Histogram,
+        PlatformCollector,
+        ProcessCollector,
+    )
+except ModuleNotFoundError:
+    # Only what users' commands need is installed: they count, and serve nothing.
+    class _Uncounted:
+        def __init__(self, *_: Any, **__: Any) -> None: ...
+
+        def __call__(self, *_: Any, **__: Any) -> Self:
+            return self
+
+        def __getattr__(self, _: str) -> Self:
+            return self
+
+    CollectorRegistry = PlatformCollector = ProcessCollector = _Uncounted  # type: ignore[assignment,misc]
+    Counter = Gauge = Histogram = _Uncounted  # type: ignore[assignment,misc]
 
 REGISTRY = CollectorRegistry(auto_describe=True)
 ProcessCollector(registry=REGISTRY)

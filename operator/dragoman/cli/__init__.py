@@ -102,6 +102,11 @@ GLOBAL_OPTIONS = {
     "--profile": True,
 }
 """Options that may stand before the command, and whether each takes a value."""
+EXTRAS = {
+    "operator": ("aiofastnet", "cryptography", "kopf", "prometheus_client", "structlog"),
+    "conformance": ("cryptography", "grpc", "urllib3"),
+}
+"""Modules of others that only these commands need, by the extra that installs them."""
 MODULES = {
     "check": "dragoman_toolkit.check.check",
     "completion": "dragoman_toolkit.completion",
@@ -125,7 +130,10 @@ class Commands(click.Group):
             return None
         name = cmd_name.replace("-", "_")
         module = MODULES.get(cmd_name, f"dragoman.cli.{name}")
-        command: click.Command = getattr(import_module(module), name)
+        try:
+            command: click.Command = getattr(import_module(module), name)
+        except ModuleNotFoundError as error:
+            raise _missing(cmd_name, error) from error
         return command
 
     def make_context(
@@ -148,6 +156,8 @@ class Commands(click.Group):
         try:
             with plain_errors():
                 return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            raise _missing(ctx.invoked_subcommand or "", error) from error
         except KeyboardInterrupt:
             sys.exit(INTERRUPTED)
         except BrokenPipeError:
@@ -186,6 +196,18 @@ class Commands(click.Group):
         """List the commands without loading them."""
         with formatter.section("Commands"):
             formatter.write_dl(sorted(_offered(ctx).items()))
+
+
+def _missing(command: str, error: ModuleNotFoundError) -> Exception:
+    """Return what to say where a command's extra is not installed; another error as it is."""
+    extra = "conformance" if command in AUTHOR_COMMANDS else "operator"
+    name = (error.name or "").partition(".")[0]
+    if name not in EXTRAS[extra]:
+        return error
+    return click.ClickException(
+        f"{command} needs packages that are not installed ({name}): in a checkout of dragoman, "
+        f"pip install '.[{extra}]'"
+    )
 
 
 def _discard_output() -> None:

@@ -312,7 +312,13 @@ def _from_provider(credentials: Credentials, provider: Mapping[str, Any]) -> str
         return f"Bearer {token}"
     if not settings.get("refresh-token"):
         raise ValueError("No valid id-token, and cannot refresh without refresh-token")
-    from kubernetes import client, config  # noqa: PLC0415 — heavy, and seldom needed
+    try:
+        from kubernetes import client, config  # noqa: PLC0415 — heavy, and seldom needed
+    except ModuleNotFoundError as error:
+        raise CredentialsUnavailableError(
+            "refreshing the token of users[].user.auth-provider needs packages that are not "
+            "installed: in a checkout of dragoman, pip install '.[operator]'; or use exec"
+        ) from error
 
     found = client.Configuration()
     path = credentials.options.kubeconfig

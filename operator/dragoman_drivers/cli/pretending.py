@@ -30,20 +30,12 @@ if TYPE_CHECKING:
     from dragoman_drivers.pretend.running import Pretender
 
 
-EXTRA = "in a checkout of dragoman, pip install '.[conformance]'"
-
-
 def run(options: Mapping[str, Any], kind: type[Driver] | None = None) -> None:
     """List what is known, or publish until a signal ends the process."""
     if options["list_faults"] or options["list_shapes"]:
         _list(options)
         return
-    try:
-        _run(options, kind)
-    except ModuleNotFoundError as error:
-        if error.name != "grpc":
-            raise
-        raise click.ClickException(f"grpcio is not installed: {EXTRA}") from None
+    _run(options, kind)
 
 
 def _list(options: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from functools import cache
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,8 @@ def pins(file: str) -> dict[str, tuple[str, int]]:
 def wanted() -> list[tuple[str, str]]:
     """Return which file must pin which requirement of pyproject.toml."""
     document = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    runtime = document["project"]["dependencies"]
+    project = document["project"]
+    runtime = project["dependencies"] + project["optional-dependencies"]["operator"]
     every = [entry for group in document["dependency-groups"].values() for entry in group]
     groups = [entry for entry in every if isinstance(entry, str)]  # others include a group
     return [
@@ -66,3 +68,23 @@ def test_requirements_name_no_address(file: str) -> None:
     text = (ROOT / file).read_text()
     assert "--hash=sha256:" in text
     assert re.findall(r"://|--index|--extra-index|--find-links|--trusted-host| @ ", text) == []
+
+
+def needed(entry: str) -> set[str]:
+    """Return the packages that a requirement brings here, its own included."""
+    found: set[str] = set()
+    waiting = [Requirement(entry)]
+    while waiting:
+        one = waiting.pop()
+        name = canonicalize_name(one.name)
+        if name not in found and (one.marker is None or one.marker.evaluate({"extra": ""})):
+            found.add(name)
+            waiting += map(Requirement, requires(name) or ())
+    return found
+
+
+def test_users_install_few_packages() -> None:
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    brought = set().union(*map(needed, document["project"]["dependencies"]))
+    assert {"click", "markupsafe"} <= brought
+    assert len(brought) <= 25
