@@ -33,6 +33,8 @@ MODULES = (
     "operator/dragoman/cli/__init__.py",
     "operator/dragoman/cli/completing.py",
     "operator/dragoman/cli/terminal.py",
+    "operator/dragoman/kube/__init__.py",
+    "operator/dragoman/kube/connectionoptions.py",
     "operator/dragoman_base",
     "operator/dragoman_cel",
     "operator/dragoman_toolkit/*.py",

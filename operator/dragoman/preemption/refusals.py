@@ -1,7 +1,8 @@
 """What kube-scheduler says of a pod: whether anything but its devices is in the way.
 
 Plans simulate some of the scheduler's plugins. Where its own message names another one, no pod may
-end: the waiting one would not be placed. Source: `FitError.Error` (pkg/scheduler/framework/types.go).
+end: the waiting one would not be placed. Source: `FitError.Error` in
+pkg/scheduler/framework/types.go.
 """
 
 import re
