@@ -29,12 +29,6 @@ PACKAGES = (
 """What the check imports; a test runs it without any other package."""
 
 MODULES = (
-    "operator/dragoman/__init__.py",
-    "operator/dragoman/cli/__init__.py",
-    "operator/dragoman/cli/completing.py",
-    "operator/dragoman/cli/terminal.py",
-    "operator/dragoman/kube/__init__.py",
-    "operator/dragoman/kube/connectionoptions.py",
     "operator/dragoman_base",
     "operator/dragoman_cel",
     "operator/dragoman_toolkit/*.py",
@@ -42,6 +36,16 @@ MODULES = (
     "operator/dragoman_toolkit/linting",
     "webhooks/dragoman_configs",
 )
+
+OPERATORS = """
+import importlib, pkgutil, sys
+from dragoman_toolkit import check, linting
+for package in (check, linting):
+    for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(found.name)
+print(*(one.__file__ for name, one in sys.modules.items() if f"{name}.".startswith("dragoman.")))
+"""
+"""Prints which modules of the operator those of the check import."""
 
 
 def build(folder: Path) -> Path:
@@ -51,7 +55,10 @@ def build(folder: Path) -> Path:
         site = Path(temporary)
         for name in PACKAGES:
             _copy_distribution(name, site)
-        for source in (path for pattern in MODULES for path in ROOT.glob(pattern)):
+        asked = [sys.executable, "-c", OPERATORS]
+        loaded = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
+        matching = (path for pattern in MODULES for path in ROOT.glob(pattern))
+        for source in (*matching, *map(Path, loaded)):
             _copy(source, site.joinpath(*source.relative_to(ROOT).parts[1:]))
         _copy(ROOT / "crds", site / "dragoman_configs/crds")
         command = [sys.executable, "-m", "shiv", "--site-packages", str(site), "--compressed"]
