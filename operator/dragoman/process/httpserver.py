@@ -6,6 +6,7 @@ kubelet allows.
 """
 
 import asyncio
+import math
 import socket
 from collections import OrderedDict
 from collections.abc import Callable
@@ -16,8 +17,11 @@ from typing import cast
 from dragoman.logs import logger
 from dragoman.settings import Address
 
-CONNECTION_LIMIT = 64
-"""Open connections; the oldest one without a request is closed for a new one."""
+CONNECTION_LIMIT = 128
+"""Open connections. For a new one, the oldest that reads a long response is closed, else the oldest
+without a request: a probe sends its request at once, and its response is short."""
+SHORT = 4096
+"""Bytes of a response that is sent at once."""
 REQUEST_TIMEOUT = 5.0
 """Seconds for the head of a request."""
 RESPONSE_TIMEOUT = 10.0
@@ -28,8 +32,11 @@ ACCEPT_RATE = 250.0
 """Connections accepted each second; one costs about 0.2 ms of CPU."""
 ACCEPT_RETRY = 1.0
 """Seconds until the next try where the process has no descriptor left for a connection."""
-BACKLOG = 128
-"""Connections that wait in the kernel: all of them are accepted within half a second."""
+BURST = 32
+"""Connections accepted in one turn of the event loop, where it was too busy for the rate."""
+BACKLOG = 1024
+"""Connections that wait in the kernel. One more would be dropped, and its client try again after
+seconds: a probe must not wait for that."""
 TEXT = "text/plain; charset=utf-8"
 
 log = logger("dragoman.health")
@@ -47,6 +54,7 @@ class HttpServer:
     _connections: OrderedDict["HttpConnection", None] = field(default_factory=OrderedDict)
     _timers: dict[socket.socket, asyncio.TimerHandle | None] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _late: float = 0.0  # Seconds by which the event loop was late at the last turn
 
     async def start(self) -> str:
         """Listen; returns the address in use."""
@@ -78,9 +86,11 @@ class HttpServer:
             connection.abort()
         await asyncio.sleep(0)  # transports close in a later turn of the loop
 
-    def _listen(self, listening: socket.socket) -> None:
+    def _listen(self, listening: socket.socket, due: float = math.inf) -> None:
+        loop = asyncio.get_running_loop()
         self._timers[listening] = None
-        asyncio.get_running_loop().add_reader(listening, self._accept, listening)
+        self._late = max(0.0, loop.time() - due)
+        loop.add_reader(listening, self._accept, listening)
 
     def _accept(self, listening: socket.socket) -> None:
         """Accept one connection, and the next one not before its time.
@@ -90,20 +100,23 @@ class HttpServer:
         loop = asyncio.get_running_loop()
         loop.remove_reader(listening)
         delay = 1.0 / ACCEPT_RATE
-        try:
-            accepted, _ = listening.accept()
-        except (BlockingIOError, ConnectionError):
-            pass  # the client has closed it already
-        except OSError as error:
-            # Out of descriptors or memory; the kernel keeps the connection for later.
-            log.warning("Cannot accept a connection", error=str(error))
-            delay = ACCEPT_RETRY
-        else:
+        # A busy loop comes here late: the rate holds over time, not for each turn.
+        for _ in range(1 + int(min(BURST, self._late * ACCEPT_RATE))):
+            try:
+                accepted, _address = listening.accept()
+            except (BlockingIOError, ConnectionError):
+                break  # there is none, or the client has closed it already
+            except OSError as error:
+                # Out of descriptors or memory; the kernel keeps the connection for later.
+                log.warning("Cannot accept a connection", error=str(error))
+                delay = ACCEPT_RETRY
+                break
             self._make_room()
             task = loop.create_task(self._connect(accepted))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        self._timers[listening] = loop.call_later(delay, self._listen, listening)
+        due = loop.time() + delay
+        self._timers[listening] = loop.call_at(due, self._listen, listening, due)
 
     async def _connect(self, accepted: socket.socket) -> None:
         accepted.settimeout(0.0)
@@ -122,10 +135,11 @@ class HttpServer:
         self._connections.pop(connection, None)
 
     def _make_room(self) -> None:
-        """Close a connection where there are too many: a probe sends its request at once."""
+        """Close a connection where there are too many."""
         if len(self._connections) >= CONNECTION_LIMIT:
+            reading = next((one for one in self._connections if one.reads_long), None)
             silent = (one for one in self._connections if not one.responded)
-            connection = next(silent, next(iter(self._connections)))
+            connection = reading or next(silent, next(iter(self._connections)))
             self._forget(connection)
             connection.abort()
 
@@ -139,6 +153,7 @@ class HttpConnection(asyncio.Protocol):
 
     Attributes:
         responded: Whether the response was sent.
+        reads_long: Whether that is a long one, such as the page of metrics.
     """
 
     def __init__(
@@ -151,7 +166,7 @@ class HttpConnection(asyncio.Protocol):
         self._head = bytearray()
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self.responded = False
+        self.responded = self.reads_long = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for a request."""
@@ -183,7 +198,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _send(self, response: bytes) -> None:
         assert self._transport is not None
-        self.responded = True
+        self.responded, self.reads_long = True, len(response) > SHORT
         self._head.clear()
         self._transport.write(response)
         self._transport.close()

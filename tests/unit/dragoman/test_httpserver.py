@@ -193,3 +193,32 @@ async def test_no_task_waits_for_connections() -> None:
     async with serving() as url:
         assert await got(url) == PAGE
         assert asyncio.all_tasks() == before
+
+
+async def test_connections_that_read_metrics_give_way_to_probes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(httpserver, "REQUEST_TIMEOUT", 60.0)
+    monkeypatch.setattr(httpserver, "RESPONSE_TIMEOUT", 60.0)
+    long = bytes(4 * httpserver.SHORT)
+    limit = httpserver.CONNECTION_LIMIT
+
+    def respond(_: bytes, path: bytes) -> bytes:
+        return encode(HTTPStatus.OK, long * 400 if path == b"/metrics" else b"ok")
+
+    server = HttpServer(Address("127.0.0.1", 0), respond)
+    url = await server.start()
+    async with asyncio.timeout(30):
+        probe = await connected(url)  # silent, and the oldest of all
+        readers = []
+        for _ in range(limit + 72):
+            reader, writer = await connected(url)
+            writer.transport.pause_reading()  # type: ignore[attr-defined]  # it is a ReadTransport
+            writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
+            readers.append((reader, writer))
+        await asyncio.sleep(0.5)
+        probe[1].write(b"GET /livez HTTP/1.1\r\n\r\n")
+        assert (await probe[0].read()).endswith(b"ok")
+        for _, writer in (*readers, probe):
+            writer.close()
+        await server.stop()
