@@ -37,7 +37,8 @@ class Code(StrEnum):
     """Fewer devices than wanted can serve the request. `wanted`, `usable`, `seen`; for
     allocationMode All, which takes every device that selectors and capacity admit, `meant`."""
     SELECTOR_REJECTED = "SelectorRejected"
-    """A selector is false. `origin` (class or claim), `index`, `expression`, `values` it read."""
+    """A selector is false. `origin` (class or claim), `index`, `expression`, `parts` of it that are
+    false, `values` that these read."""
     CEL_ERROR = "CELError"
     """A selector has no result; the pod's attempt ends. As above, and `message`."""
     NODE_MISMATCH = "NodeMismatch"

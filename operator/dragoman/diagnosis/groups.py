@@ -7,11 +7,17 @@ from typing import Any
 
 from dragoman.allocation import BudgetExceeded, Code, FatalError, Reason
 from dragoman.diagnosis import wording
-from dragoman.diagnosis.answers import NodeAnswer, RequestAnswer, Rivals, rivals
+from dragoman.diagnosis.answers import NodeAnswer, RequestAnswer, Rivals
+from dragoman.diagnosis.nearness import (
+    POOLS,
+    Distance,
+    distance,
+    has_matching,
+    matching,
+    short_of,
+)
 from dragoman.inventory.inventory import Inventory
 
-POOLS = (Code.POOL_INCOMPLETE, Code.POOL_INVALID, Code.POOL_OBSOLETE)
-"""What is wrong with a pool, in the order in which it is said."""
 _CODES = tuple(Code)
 
 Kind = tuple[Any, ...]
@@ -25,16 +31,27 @@ class Group:
     nodes: tuple[str, ...]  # Their names
     codes: tuple[str, ...]  # Of the reasons, in the order of the text
     why: str  # In words
-    devices: int  # Devices that were looked at; 0 where none could be
+    # Devices that the requests mean; where there are none, those that were looked at
+    devices: int
+    distance: Distance  # Of each of the nodes
 
 
 def groups(inventory: Inventory, nodes: Iterable[NodeAnswer]) -> tuple[Group, ...]:
-    """Group nodes that cannot run the pod by what they lack, in the order of their first names."""
+    """Group nodes that cannot run the pod by what they lack, the nearest first.
+
+    Nodes without any device that the requests mean are one group. A group has nodes of one
+    distance, so that its first names hide no nearer one.
+    """
     lines: defaultdict[Kind, list[NodeAnswer]] = defaultdict(list)
     for node in nodes:
         if not node.fits:
-            lines[_key(node)].append(node)
-    return tuple(_group(inventory, found) for found in lines.values())
+            lines[(distance(node), *_key(node))].append(node)
+    found = sorted(lines.items(), key=lambda one: (*one[0][0], not _has_devices(one[1][0])))
+    return tuple(_group(inventory, members, key[0]) for key, members in found)
+
+
+def _has_devices(node: NodeAnswer) -> bool:
+    return node.has_devices or has_matching(node)
 
 
 def _key(node: NodeAnswer) -> Kind:
@@ -42,10 +59,12 @@ def _key(node: NodeAnswer) -> Kind:
         return ("filtered", node.filtered, node.has_devices)
     if isinstance(node.outcome, FatalError):
         return ("fatal",)
+    if not has_matching(node) and not (node.pinned or node.unready):
+        return ("unmatched", isinstance(node.outcome, BudgetExceeded))
     shown = tuple(
         (
             one.name,
-            frozenset(map(Reason.kind, one.reasons)),
+            frozenset(map(Reason.kind, worded(one))),
             (one.free, one.wanted) if one.free else None,
         )
         for one in concerned(node)
@@ -55,9 +74,13 @@ def _key(node: NodeAnswer) -> Kind:
     return (node.pinned, shown, tuple(map(_names, short_of(node))), others, large)
 
 
-def short_of(node: NodeAnswer) -> tuple[Rivals, ...]:
-    """Return the requests that find too few devices, those that want the same ones as one."""
-    return tuple(one for one in rivals(node.requests) if one.short)
+def worded(request: RequestAnswer) -> tuple[Reason, ...]:
+    """Return the reasons that are said of a request on a node: of the devices that it means.
+
+    Where there is none, those of all devices say why.
+    """
+    found = matching(request)
+    return found if found or request.free else request.reasons
 
 
 def concerned(node: NodeAnswer) -> tuple[RequestAnswer, ...]:
@@ -69,19 +92,30 @@ def _names(found: Rivals) -> frozenset[tuple[str, str]]:
     return frozenset((one.claim, one.name) for one in found.requests)
 
 
-def _group(inventory: Inventory, nodes: list[NodeAnswer]) -> Group:
+def _group(inventory: Inventory, nodes: list[NodeAnswer], near: Distance) -> Group:
     first = nodes[0]
     names = tuple(one.node for one in nodes)
     if first.filtered:
         state = "has the devices, but: " if first.has_devices else ""
-        return Group(names, ("NodeFiltered",), state + ", ".join(first.filtered), 0)
-    looked_at = sum(one.requests[0].devices for one in nodes if one.requests)
+        return Group(names, ("NodeFiltered",), state + ", ".join(first.filtered), 0, near)
+    looked_at = sum(map(_meant, nodes))
     if isinstance(first.outcome, FatalError):
         codes = tuple(str(one.code) for one in first.others) or ("Fatal",)
-        return Group(names, codes[:1], "the scheduler stops here (see above)", looked_at)
+        return Group(names, codes[:1], "the scheduler stops here (see above)", looked_at, near)
     parts = list(_parts(inventory, nodes))
     codes = tuple(dict.fromkeys(code for code, _ in parts))
-    return Group(names, codes, "; ".join(text for _, text in parts), looked_at)
+    return Group(names, codes, "; ".join(text for _, text in parts), looked_at, near)
+
+
+def _meant(node: NodeAnswer) -> int:
+    """Count the devices of a node that its requests mean, each once; all where they mean none."""
+    if not node.requests:
+        return 0
+    unmeant = [
+        {reason.device for reason in one.reasons} - {reason.device for reason in worded(one)}
+        for one in node.requests
+    ]
+    return node.requests[0].devices - len(set.intersection(*unmeant))
 
 
 def _parts(inventory: Inventory, nodes: list[NodeAnswer]) -> Iterator[tuple[str, str]]:
@@ -147,7 +181,7 @@ def _request_parts(
     for node in nodes:
         for one in node.requests:
             if (one.claim, one.name) in names:
-                for reason in one.reasons:
+                for reason in worded(one):
                     merged[reason.kind()].setdefault((node.node, reason.device), reason)
     found_by_kind = (list(one.values()) for one in merged.values())
     for found in sorted(found_by_kind, key=lambda one: _CODES.index(one[0].code)):

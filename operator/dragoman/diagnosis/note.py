@@ -12,7 +12,8 @@ from typing import Any
 from dragoman.allocation import BudgetExceeded, Code, Reason
 from dragoman.allocation.codes import WORDS
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, Rivals
-from dragoman.diagnosis.groups import POOLS, concerned, short_of
+from dragoman.diagnosis.groups import concerned, worded
+from dragoman.diagnosis.nearness import FAR, NEVER, POOLS, distance, short_of
 from dragoman.diagnosis.obstacles import ObstacleCode
 from dragoman.diagnosis.wording import listed as listed_names
 from dragoman.diagnosis.wording import value_text
@@ -96,19 +97,27 @@ def _fatal(explanation: Explanation) -> Note:
 
 def _grouped(nodes: Iterable[NodeAnswer]) -> Note:
     found: defaultdict[tuple[Phrase, ...], list[NodeAnswer]] = defaultdict(list)
-    for node in nodes:
+    every = list(nodes)
+    near = min(map(distance, every), default=FAR)
+    nearest = [one for one in every if near.changes >= NEVER or distance(one) == near]
+    for node in nearest:
         found[tuple(_phrases(node))].append(node)
     if not found:
         return Note(str(Code.NO_SLICE_FOR_NODE), "0 nodes", ("0 nodes",))
     groups = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
-    total = sum(len(members) for _, members in groups)
+    start = f"{counted(len(every), 'node')}: "
+    if len(nearest) < len(every):
+        names = listed_names(one.node for one in nearest)
+        start = f"{counted(len(every), 'node')}, the nearest {names}: "
+    named = len(nearest) < len(every) and len(groups) == 1
     parts = [
-        f"{len(members)} {'; '.join(words for _, words in phrases)}{_values(members)}"
+        f"{'' if named else f'{len(members)} '}{'; '.join(words for _, words in phrases)}"
+        f"{_values(members)}"
         for phrases, members in groups
     ]
     return Note(
         reason=groups[0][0][0][0],
-        text=_joined(f"{counted(total, 'node')}: ", parts),
+        text=_joined(start, parts),
         identity=tuple(sorted("; ".join(words for _, words in phrases) for phrases, _ in groups)),
     )
 
@@ -156,7 +165,7 @@ def _of_rivals(found: Rivals) -> Iterator[Phrase]:
         yield str(Code.NOT_ENOUGH_DEVICES), words
         return
     order = list(Code)
-    reasons = (one for request in found.requests for one in request.reasons)
+    reasons = (one for request in found.requests for one in worded(request))
     kinds = {one.kind(): one for one in reasons if one.code not in _NEVER_MEANT}
     for one in sorted(kinds.values(), key=lambda one: (order.index(one.code), str(one.kind()))):
         yield str(one.code), _words(one)
@@ -189,7 +198,7 @@ def _values(nodes: Iterable[NodeAnswer]) -> str:
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for node in nodes:
         for request in concerned(node):
-            for reason in request.reasons:
+            for reason in worded(request):
                 if reason.code is Code.SELECTOR_REJECTED and not request.free:
                     for name, value in (reason.details.get("values") or {}).items():
                         found[name.rpartition(".")[2]][value_text(value)] += 1

@@ -40,14 +40,16 @@ class DeviceObstacles:
         free = request.admin or request.everything
         found: list[DeviceObstacle | None] = []
         for position, content in enumerate(self._view.contents):
-            if in_use[position] and not free:
-                found.append(self._in_use(position))
-                continue
             judged: Judged | None = known.get(content)
             if judged is None:
                 judged = known[content] = judge(request, content, origin)
                 self._cluster.note_entry()
-            found.append(judged.selecting or self._after_selectors(request, judged, position))
+            if in_use[position] and not free:
+                # No search evaluates a device in use, but only what suits the pod is worth naming.
+                apart = None if judged.selecting else self._place(position)
+                found.append(apart or judged.unsuited or self._in_use(position))
+            else:
+                found.append(judged.selecting or self._after_selectors(request, judged, position))
         return found
 
     def _after_selectors(

@@ -13,11 +13,14 @@ from dragoman.allocation.cluster import Cluster
 from dragoman.allocation.codes import Code, Reason
 from dragoman.allocation.pools.nodeselector import usable_on
 from dragoman.allocation.reasons.combination import combination
+from dragoman.allocation.reasons.drivers import may_serve
 from dragoman.allocation.reasons.requests import RequestReasons
+from dragoman.allocation.requests.validation import Prepared
 from dragoman.allocation.results import BudgetExceeded, FatalError, Refusal
 from dragoman.allocation.search.allocated import Allocated
 from dragoman.allocation.search.view import NodeView
 from dragoman.model.claim import Claim
+from dragoman.model.deviceid import PoolID
 from dragoman.model.nodes import Node
 
 
@@ -55,14 +58,14 @@ def explain(
         return (
             *_of_error(outcome, requests),
             *found,
-            *(() if pools.error else _of_pools(view, cluster)),
+            *(() if pools.error else _of_pools(view, cluster, prepared)),
             *_before(outcome, requests),
         )
     if isinstance(outcome, BudgetExceeded):
         effort = {"steps": outcome.steps, "looks": outcome.looks}
         found.insert(0, Reason(Code.TIMEOUT, details=effort))
     stopped = bool(found)
-    found += _of_pools(view, cluster)
+    found += _of_pools(view, cluster, prepared)
     found += requests.reasons()
     if requests.served and not stopped:
         found += combination(prepared, view, requests.usable, names)
@@ -97,8 +100,11 @@ def _of_allocated(
             yield from waiting(claim, now)
 
 
-def _of_pools(view: NodeView, cluster: Cluster) -> Iterator[Reason]:
+def _of_pools(view: NodeView, cluster: Cluster, prepared: Prepared) -> Iterator[Reason]:
+    """Yield what is wrong with pools whose devices may serve a request."""
     for pool in view.pools:
+        if pool.usable or not concerned(prepared, pool.id, cluster):
+            continue
         if pool.incomplete and cluster.profile.incomplete_pools_unused:
             numbers = {"have": pool.have, "want": pool.want, "generation": pool.generation}
             yield Reason(Code.POOL_INCOMPLETE, pool=pool.id, details=numbers)
@@ -107,7 +113,15 @@ def _of_pools(view: NodeView, cluster: Cluster) -> Iterator[Reason]:
     seen = {pool.id: pool.generation for pool in view.pools}
     obsolete = list(cluster.obsolete(view.node, seen))
     for item, newer in obsolete:
+        if not concerned(prepared, item.pool_id, cluster):
+            continue
         details = {"generation": item.generation, "newer": newer, "slice": item.name}
         yield Reason(Code.POOL_OBSOLETE, pool=item.pool_id, details=details)
     if not view.pools and not obsolete:
         yield Reason(Code.NO_SLICE_FOR_NODE)
+
+
+def concerned(prepared: Prepared, pool: PoolID, cluster: Cluster) -> bool:
+    """Tell whether a pool may have devices for a request, also in slices that are missing."""
+    contents = {one.content for item in cluster.slices_of(pool) for one in item.devices}
+    return any(may_serve(request, pool.driver, contents) for request in prepared.everything())

@@ -25,11 +25,13 @@ class DeviceObstacle(NamedTuple):
     code: Code  # What it is
     details: Details = NOTHING  # See `Code`
     left_out: bool = False  # Whether a request for all devices does not mean the device at all
+    # Whether no search comes to it, as the device is in use: then no error at it ends the attempt
+    unreached: bool = False
 
     @property
     def ends_attempt(self) -> bool:
         """Whether the pod's attempt would end at the device."""
-        return self.code in _ENDING
+        return self.code in _ENDING and not self.unreached
 
 
 _ENDING = frozenset({Code.CEL_ERROR, Code.CAPACITY_ERROR, Code.NODE_SELECTOR_INVALID})
@@ -45,6 +47,12 @@ class Judged(NamedTuple):
     constraint: DeviceObstacle | None = None  # Of an attribute that a constraint needs
     # What the request takes of the device, None where nothing can be taken
     plan: Plan | None = None
+
+    @property
+    def unsuited(self) -> DeviceObstacle | None:
+        """What keeps a device away whoever holds it: its end would change nothing for the pod."""
+        found = self.selecting or self.capacity or self.gate or self.constraint
+        return found and found._replace(unreached=True)
 
     @property
     def last(self) -> DeviceObstacle | None:
@@ -106,8 +114,10 @@ def rejected(request: PreparedRequest, content: Content, origin: str) -> DeviceO
             "origin": whose,
             "index": index,
             "expression": expression.text,
-            "values": expression.values(content),
         }
+        false = expression.false_parts(content)
+        values = [item for one in false for item in one.values(content).items()]
+        details |= {"parts": tuple(one.text for one in false), "values": dict(values)}
         if isinstance(result, Failure):
             message = (
                 hinted(result.message) if request.profile.selectors_advised else result.message

@@ -54,11 +54,23 @@ def load_engine() -> None:
 class Expression:
     """One selector, whose text is `text`, in one environment."""
 
-    __slots__ = ("_by_reads", "_failure", "_reads", "_results", "_selector", "_views", "text")
+    __slots__ = (
+        "_by_reads",
+        "_failure",
+        "_parts",
+        "_profile",
+        "_reads",
+        "_results",
+        "_selector",
+        "_views",
+        "text",
+    )
 
     def __init__(self, text: str, profile: Profile, views: Views) -> None:
         self.text = text
         self._views = views
+        self._profile = profile
+        self._parts: tuple[Expression, ...] | None = None
         self._results: dict[Content, Result] = {}
         self._by_reads: dict[Any, Result] = {}
         self._selector: Selector | None = None
@@ -93,6 +105,40 @@ class Expression:
         """Drop all results, so that contents that no slice has any more need no memory."""
         self._results.clear()
         self._by_reads.clear()
+        for one in self._parts or ():
+            if one is not self:
+                one.forget()
+
+    def false_parts(self, content: Content) -> tuple[Expression, ...]:
+        """Return the conjuncts that are false on a device, or fail where none is false."""
+        parts = self.parts
+        if len(parts) < 2:
+            return (self,)
+        results = [(one, one.on(content)) for one in parts]
+        false = tuple(one for one, result in results if result is False)
+        return false or tuple(one for one, result in results if result is not True) or (self,)
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """The conjuncts; itself where it has none, or one does not compile alone."""
+        if self._parts is None:
+            from dragoman_cel.conjuncts import conjuncts  # noqa: PLC0415 — belongs to the engine
+
+            texts = conjuncts(self.text) if self._reads is not None else ()
+            made = tuple(Expression(one, self._profile, self._views) for one in texts)
+            alone = len(made) < 2 or any(one.failure.compiling for one in made)
+            self._parts = (self,) if alone else made
+        return self._parts
+
+    @property
+    def reads(self) -> Reads:
+        """What decides the result: see `Selector.reads`; nothing where that is not known."""
+        return self._reads or ()
+
+    @property
+    def failure(self) -> Failure:
+        """Why the expression does not compile; without text where it does."""
+        return self._failure
 
     def values(self, content: Content) -> dict[str, str]:
         """Return what the selector reads of a device, by its name in CEL; nothing if unknown."""

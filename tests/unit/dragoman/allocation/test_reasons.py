@@ -94,6 +94,7 @@ def test_selectors_show_what_they_read() -> None:
         "origin": "claim default/c",
         "index": 0,
         "expression": expression,
+        "parts": (expression,),
         "values": {"attributes[gpu.example.com].model": "a100"},
     }
     assert (reason.claim, reason.request) == ("default/c", "r")
@@ -115,6 +116,7 @@ def test_a_selector_that_fails_is_one_reason_with_what_it_read() -> None:
         "origin": "class gpu",
         "index": 0,
         "expression": expression,
+        "parts": (expression,),
         "values": {"attributes[gpu.example.com].model": "unset"},
         "message": "class gpu: selector #0: CEL runtime error: no such key: model",
     }
@@ -130,7 +132,7 @@ def test_a_selector_that_the_search_did_not_reach_is_no_error() -> None:
         claims=[held("one", "d")],
         classes=[device_class("gpu", 'device.attributes["x.example.com"].y == 1')],
     )
-    assert [reason.code for reason in in_use] == [Code.DEVICE_IN_USE, Code.NOT_ENOUGH_DEVICES]
+    assert [reason.code for reason in in_use] == [Code.CEL_ERROR, Code.NOT_ENOUGH_DEVICES]
 
 
 OBSTACLES = [
@@ -177,8 +179,8 @@ def test_the_first_obstacle_is_the_one_that_the_search_meets_first(mode: str, so
     )
     (reason,) = [one for one in found if one.device and one.device.device == "d"]
     expected = OBSTACLES[solved]
-    if mode == "All" and expected is Code.DEVICE_IN_USE:
-        expected = Code.SELECTOR_REJECTED  # which devices are meant comes first
+    if expected is Code.DEVICE_IN_USE:
+        expected = Code.SELECTOR_REJECTED  # a device that is not meant is not in use for the pod
     if mode == "All" and expected is Code.CONSTRAINT_FAILED:
         assert reason is found[0]  # ends the attempt
     assert reason.code is expected

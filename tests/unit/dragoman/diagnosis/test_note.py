@@ -67,11 +67,8 @@ def test_nodes_are_grouped_by_what_they_lack() -> None:
         claim(count=2),
         *used("n2", "a"),
     )
-    assert found.text == (
-        "5 nodes: 2 in use, 1 one device short, 1 pool incomplete; no devices, "
-        "1 tainted broken=yes:NoSchedule"
-    )
-    assert found.reason == "DeviceInUse"
+    assert found.text == "5 nodes, the nearest n2: one device short"
+    assert found.reason == "NotEnoughDevices"
 
 
 def test_values_for_which_a_selector_is_false_are_named() -> None:
