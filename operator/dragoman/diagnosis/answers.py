@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from dragoman.allocation import (
     Allocated,
@@ -28,6 +29,8 @@ class Answer(StrEnum):
     """At least one node can serve it."""
     DOES_NOT_FIT = "DoesNotFit"
     """Every node lacks something."""
+    NEVER_FITS = "NeverFits"
+    """No node could serve it with all devices free, healthy and complete."""
     STOPPED = "Stopped"
     """The scheduler ends at the pod before it chooses a node."""
     ALLOCATED = "Allocated"
@@ -160,6 +163,27 @@ class NodeAnswer:
         return () if isinstance(self.outcome, Allocated) else (CANNOT,)
 
 
+DEVICES = "Devices"
+"""The kind of a cause that has to do with devices."""
+
+
+class Hint(NamedTuple):
+    """A name or value that may be a slip of the pen, and what was probably meant."""
+
+    text: str  # In words, with what is wrong
+    written: str = ""  # The name or value; empty where nothing is known that would help
+    meant: str = ""  # What it is to be replaced by
+    old: str = ""  # The conjunct, or attribute of a constraint, in which it stands
+    new: str = ""  # The same with what was meant
+
+
+class Cause(NamedTuple):
+    """Why no node can ever serve a pod."""
+
+    kind: str  # `Devices`, `NodeResources` or `NodeSelector`
+    text: str  # In words, to follow a colon
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a pod has no devices, or where it would get them."""
@@ -173,6 +197,15 @@ class Explanation:
     expensive: bool = False  # Whether the time for the answer ended before all nodes were looked at
     # Allocated claims of the pod, by name, that the scheduler deallocates first
     deallocated: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()  # Why it never fits; empty for every other answer
+    # Pools whose missing slices decide whether the pod can ever fit, as `driver/pool`
+    undecided: tuple[str, ...] = ()
+    hints: tuple[Hint, ...] = ()  # Probable slips in what it requests
+
+    @property
+    def waits(self) -> bool:
+        """Whether nodes were looked at and none serves the pod."""
+        return self.answer in (Answer.DOES_NOT_FIT, Answer.NEVER_FITS)
 
     @property
     def fitting(self) -> tuple[str, ...]:

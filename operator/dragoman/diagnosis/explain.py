@@ -6,38 +6,27 @@ from datetime import datetime
 from functools import partial
 
 from dragoman.allocation import (
-    Allocated,
     BudgetExceeded,
     Claim,
     Cluster,
-    Code,
     FatalError,
-    NodeSelectorError,
     Reason,
     TooExpensiveError,
-    allocate,
 )
-from dragoman.allocation import explain as reasons_of
 from dragoman.allocation.binding import waiting
-from dragoman.allocation.pools.nodeselector import matches
-from dragoman.diagnosis.answers import NOT_HERE, Answer, Explanation, NodeAnswer, RequestAnswer
+from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import Load, rejections
 from dragoman.diagnosis.idleclaims import idle_claim, removed, without_devices
+from dragoman.diagnosis.never import at_best
+from dragoman.diagnosis.nodeanswers import BUDGET, node_answer
 from dragoman.diagnosis.subject import Subject
-from dragoman.inventory.facts.world import NodeFact, World
+from dragoman.inventory.facts.world import World
 from dragoman.inventory.inventory import Inventory
-from dragoman.model.device import Content
-from dragoman.model.requests import ExactRequest
 from dragoman.model.timestamps import moment
-
-BUDGET = 100_000
-"""Steps of one search: about half a second. The scheduler itself manages 9,000,000 in its 10 s."""
 
 _NEEDED = ("nodes", "resourceslices", "deviceclasses")
 Progress = Callable[[str, int], None]
-_UNSELECTED = frozenset({Code.SELECTOR_REJECTED, Code.NODE_MISMATCH})
-"""Reasons why a request for all devices does not mean a device."""
 
 
 def unreadable(world: World) -> tuple[str, ...]:
@@ -122,7 +111,8 @@ def examine(  # noqa: PLR0913 — all but four have defaults
         subject = without_devices(subject, claim)
         with removed(cluster, idle):
             found = attempt(subject)
-    return replace(found, deallocated=tuple(one.name for one in idle))
+        found = replace(found, deallocated=tuple(one.name for one in idle))
+    return found if only else at_best(world, cluster, found)
 
 
 def _attempt(  # noqa: PLR0913 — those of `examine`
@@ -162,103 +152,11 @@ def _attempt(  # noqa: PLR0913 — those of `examine`
     return conclude(extended.shown, found, expensive=expensive)
 
 
-def node_answer(  # noqa: PLR0913 — the last four have defaults
-    cluster: Cluster,
-    subject: Subject,
-    node: NodeFact,
-    *,
-    rejected: tuple[str, ...] = (),
-    unready: tuple[Reason, ...] = (),
-    budget: int = BUDGET,
-    now: datetime | None = None,
-) -> NodeAnswer:
-    """Look at one node.
-
-    Args:
-        cluster: What is there.
-        subject: The pod and its claims.
-        node: The node.
-        rejected: What `filters.rejections` says.
-        unready: Why devices of allocated claims are not ready, which is the same on all nodes.
-        budget: Steps of the search.
-        now: When; without it no device was to be ready by now.
-    """
-    name = node.node.name
-    claims = (*subject.claims, *subject.allocated)
-    outcome = allocate(name, claims, cluster, budget=budget, now=now)
-    answer = NodeAnswer(name, rejected, outcome, tuple(_pinned(subject.allocated, node)))
-    if rejected or isinstance(outcome, Allocated) or outcome.message == NOT_HERE:
-        return replace(answer, others=unready)
-    found = reasons_of(name, subject.claims, cluster, outcome)
-    reasons = tuple(_reached(cluster, one) for one in found)
-    contents = [one for pool in cluster.node_pools(name).pools for one in pool.contents]
-    return replace(
-        answer,
-        requests=tuple(_requests(subject.claims, reasons, contents)),
-        others=(*unready, *(one for one in reasons if one.device is None)),
-    )
-
-
 def _unready(cluster: Cluster, claims: Iterable[Claim], now: datetime | None) -> Iterator[Reason]:
     """Yield why devices of allocated claims are not ready, on whatever node."""
     if cluster.profile.features.DeviceBindingAndStatus:
         for claim in claims:
             yield from waiting(claim, now)
-
-
-def _reached(cluster: Cluster, reason: Reason) -> Reason:
-    """Return that a device is in use where its selector fails: no search evaluates it then."""
-    if reason.code is not Code.CEL_ERROR or reason.device is None:
-        return reason
-    holders = tuple(one.claim for one in cluster.holders(reason.device))
-    if not holders:
-        return reason
-    return reason._replace(code=Code.DEVICE_IN_USE, details={"holders": holders})
-
-
-def _requests(
-    claims: Iterable[Claim], reasons: Iterable[Reason], contents: Sequence[Content]
-) -> Iterator[RequestAnswer]:
-    total, shared = len(contents), any(one.shareable for one in contents)
-    found: dict[tuple[str, str], list[Reason]] = {}
-    for reason in reasons:
-        if reason.device is not None:
-            found.setdefault((reason.claim, reason.request), []).append(reason)
-    for claim in claims:
-        for name, request, alternative in exact_requests(claim):
-            kept_away = tuple(found.get((claim.key, name), ()))
-            wanted = request.count
-            if request.mode == "All":
-                unselected = sum(one.code in _UNSELECTED for one in kept_away)
-                wanted = max(total - unselected, 1)
-            free = total - len(kept_away)
-            exclusive = not (shared or request.admin_access)
-            yield RequestAnswer(
-                claim.key, name, wanted, free, kept_away, alternative, exclusive=exclusive
-            )
-
-
-def exact_requests(claim: Claim) -> Iterator[tuple[str, ExactRequest, bool]]:
-    """Yield the full names and requests of a claim, and whether each is an alternative."""
-    for request in claim.spec.requests:
-        if request.exactly is not None:
-            yield request.name, request.exactly, False
-        for alternative in request.first_available:
-            yield f"{request.name}/{alternative.name}", alternative, True
-
-
-def _pinned(claims: Iterable[Claim], node: NodeFact) -> Iterable[str]:
-    """Yield allocated claims that cannot be used on a node."""
-    for claim in claims:
-        selector = claim.held.node_selector if claim.held else None
-        if selector is None:
-            continue
-        try:
-            usable = matches(selector, node.node)
-        except NodeSelectorError:
-            usable = False
-        if not usable:
-            yield claim.name
 
 
 def conclude(

@@ -10,6 +10,7 @@ from dragoman.diagnosis import wording
 from dragoman.diagnosis.answers import NodeAnswer, RequestAnswer, Rivals
 from dragoman.diagnosis.nearness import (
     POOLS,
+    UNSELECTED,
     Distance,
     distance,
     has_matching,
@@ -90,6 +91,18 @@ def concerned(node: NodeAnswer) -> tuple[RequestAnswer, ...]:
 
 def _names(found: Rivals) -> frozenset[tuple[str, str]]:
     return frozenset((one.claim, one.name) for one in found.requests)
+
+
+def _order(reason: Reason, *, meant: bool) -> tuple[bool, int]:
+    """Return where a reason stands: what is wrong with devices that are meant comes first."""
+    return meant and reason.code in UNSELECTED, _CODES.index(reason.code)
+
+
+def _excluded(request: RequestAnswer) -> Iterator[Reason]:
+    """Yield why devices are excluded that are of the right driver, beside those that are meant."""
+    for reason in request.reasons if matching(request) or request.free else ():
+        if reason.code is Code.SELECTOR_REJECTED and "driver" not in reason.details["values"]:
+            yield reason
 
 
 def _group(inventory: Inventory, nodes: list[NodeAnswer], near: Distance) -> Group:
@@ -181,10 +194,11 @@ def _request_parts(
     for node in nodes:
         for one in node.requests:
             if (one.claim, one.name) in names:
-                for reason in worded(one):
+                for reason in (*worded(one), *_excluded(one)):
                     merged[reason.kind()].setdefault((node.node, reason.device), reason)
+    meant = any(one.free or matching(one) for node in nodes for one in node.requests)
     found_by_kind = (list(one.values()) for one in merged.values())
-    for found in sorted(found_by_kind, key=lambda one: _CODES.index(one[0].code)):
+    for found in sorted(found_by_kind, key=lambda one: _order(one[0], meant=meant)):
         yield str(found[0].code), wording.of_devices(inventory, found)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from dragoman.allocation import BudgetExceeded, Code, Reason
 from dragoman.allocation.codes import WORDS
-from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, Rivals
+from dragoman.diagnosis.answers import DEVICES, Answer, Explanation, Hint, NodeAnswer, Rivals
 from dragoman.diagnosis.groups import concerned, worded
 from dragoman.diagnosis.nearness import FAR, NEVER, POOLS, distance, short_of
 from dragoman.diagnosis.obstacles import ObstacleCode
@@ -78,15 +78,63 @@ def note(explanation: Explanation) -> Note:
         return _fatal(explanation)
     if explanation.expensive:
         return Note(TOO_EXPENSIVE, _EXPENSIVE, (TOO_EXPENSIVE,))
+    if explanation.answer is Answer.NEVER_FITS:
+        return _never(explanation)
     if explanation.answer in (Answer.FITS, Answer.ALLOCATED):
         return Note(AVAILABLE if explanation.answer is Answer.FITS else ALLOCATED)
     if explanation.nodes and all(one.filtered for one in explanation.nodes):
         return Note(NODE_FILTERED)
-    return _grouped(explanation.nodes)
+    found = _grouped(explanation.nodes)
+    more = [*hint_texts(explanation)]
+    if more:
+        text = shortened("; ".join((found.text, *more)))
+        return Note(found.reason, text, (*found.identity, *more))
+    return found
+
+
+def _never(explanation: Explanation) -> Note:
+    """Say why a pod never fits; nothing where that has nothing to do with devices."""
+    said = [*dict.fromkeys((*never_texts(explanation), *hint_texts(explanation)))]
+    reason = str(Answer.NEVER_FITS)
+    if all(one.kind != DEVICES for one in explanation.causes):
+        return Note(reason)
+    return Note(reason, shortened(f"can never fit: {'; '.join(said)}"), tuple(said))
+
+
+def never_texts(explanation: Explanation) -> Iterator[str]:
+    """Yield why a pod never fits; a slip with what was meant says more than its cause."""
+    hints = [one.text for one in shown_hints(explanation)]
+    for cause in explanation.causes:
+        yield next((one for one in hints if _stem(cause.text) in one), cause.text)
+    if explanation.causes and all(one.kind != DEVICES for one in explanation.causes):
+        yield "devices are not the cause"
+
+
+def shown_hints(explanation: Explanation) -> Iterator[Hint]:
+    """Yield the slips of which a correction is known, or that no cause says."""
+    for one in explanation.hints:
+        if one.meant or not explanation.causes:
+            yield one
+
+
+def hint_texts(explanation: Explanation) -> Iterator[str]:
+    """Yield the slips that no cause names."""
+    stems = [_stem(one.text) for one in explanation.causes]
+    for one in shown_hints(explanation):
+        if not any(stem in one.text for stem in stems):
+            yield one.text
+
+
+def _stem(text: str) -> str:
+    """Return a cause without its numbers in parentheses, as slips have it too."""
+    return text.partition(" (")[0]
 
 
 def _fatal(explanation: Explanation) -> Note:
-    text = f"the scheduler stops at this pod, whatever the nodes are: {explanation.fatals[0]}"
+    hints = "".join(f"; {one}" for one in hint_texts(explanation))
+    text = (
+        f"the scheduler stops at this pod, whatever the nodes are: {explanation.fatals[0]}{hints}"
+    )
     codes = (
         str(getattr(one.outcome, "code", ""))
         for one in explanation.nodes

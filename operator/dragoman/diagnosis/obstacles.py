@@ -16,6 +16,7 @@ from dragoman.inventory.usage.charges import charges
 from dragoman.inventory.usage.waiting import extended_resources
 from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim
 from dragoman.model.timestamps import seconds
+from dragoman_base.words.nearnames import elsewhere, nearest
 from dragoman_base.words.spelling import closest
 
 
@@ -38,6 +39,17 @@ class ObstacleCode(StrEnum):
     QUOTA_EXCEEDED = "QuotaExceeded"
 
 
+MISSING = frozenset(
+    {
+        ObstacleCode.CLAIM_NOT_FOUND,
+        ObstacleCode.TEMPLATE_NOT_FOUND,
+        ObstacleCode.CLASS_NOT_FOUND,
+        ObstacleCode.RESOURCE_NOT_SERVED,
+    }
+)
+"""Objects that do not exist: what a pod would get of the nodes is not known without them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Obstacle:
     """Something about the pod or its claims."""
@@ -46,6 +58,8 @@ class Obstacle:
     message: str  # What it is, with names
     remedy: str = ""  # What removes it; empty where there is nothing to do but to wait
     stops: bool = True  # Whether the scheduler places the pod nowhere because of it
+    written: str = ""  # A name that is misspelt; empty for another obstacle
+    meant: str = ""  # What was probably meant
 
     @property
     def text(self) -> str:
@@ -192,6 +206,8 @@ def missing_classes(world: World, claims: Iterable[api.Claim]) -> Iterator[Obsta
                         f"claim {claim.name}, request {exact.name}: "
                         f"device class {exact.class_name} does not exist",
                         _class_remedy(world, exact.class_name),
+                        written=exact.class_name,
+                        meant=nearest(exact.class_name, world.classes.keys()) or "",
                     )
 
 
@@ -211,23 +227,59 @@ def unserved_resources(world: World, pod: PodFact) -> Iterator[Obstacle]:
                 f"extended resource {name}: no DeviceClass and no node serves it",
                 _resource_remedy(world, name),
                 stops=False,
+                written=name,
+                meant=_near_resource(world, name) or "",
             )
 
 
-def _resource_remedy(world: World, name: str) -> str:
+def _near_resource(world: World, name: str) -> str | None:
+    return nearest(name, _served(world))
+
+
+def _served(world: World) -> set[str]:
+    """Return the extended resources that a class or a node serves."""
     served = {kind.extended_resource for kind in world.classes.values() if kind.extended_resource}
     for node in world.nodes.values():
         served.update(filter(is_extended, node.node.allocatable))
-    near = closest(name, served)
+    return served
+
+
+def _resource_remedy(world: World, name: str) -> str:
+    near = _near_resource(world, name)
     if near:
         return f"write {near}"
-    listed = ", ".join(sorted(served)[:10])
+    listed = ", ".join(sorted(_served(world))[:10])
     return f"there are: {listed}" if listed else "name it in a class's spec.extendedResourceName"
 
 
 def _class_remedy(world: World, name: str) -> str:
-    near = closest(name, world.classes.keys())
+    near = nearest(name, world.classes.keys())
     if near:
         return f"write {near}"
     listed = ", ".join(sorted(world.classes)[:10])
     return f"there are: {listed}" if listed else "create it; most drivers bring one"
+
+
+def missing_object(world: World, namespace: str, name: str, *, template: bool) -> Obstacle:
+    """Return the obstacle of a template or claim that does not exist, with what may be meant."""
+    known = world.templates if template else world.claims
+    kind, word = ("ResourceClaimTemplate", "template") if template else ("ResourceClaim", "claim")
+    here = [key.partition("/")[2] for key in known if key.startswith(f"{namespace}/")]
+    near = nearest(name, here)
+    if near:
+        remedy = f"did you mean {near}?"
+    elif others := elsewhere(f"{namespace}/{name}", known):
+        there = ", ".join(others[:3])
+        remedy = f"{name} is in namespace {there}; {word}s do not cross namespaces"
+    elif template:
+        remedy = f"create template {name}"
+    else:
+        remedy = f"create {kind} {namespace}/{name}"
+    where = f" in namespace {namespace}" if template else ""
+    return Obstacle(
+        ObstacleCode.TEMPLATE_NOT_FOUND if template else ObstacleCode.CLAIM_NOT_FOUND,
+        f'{kind.lower()} "{name}" not found{where}',
+        remedy,
+        written=name if near else "",
+        meant=near or "",
+    )

@@ -13,6 +13,7 @@ from dragoman.diagnosis.obstacles import (
     full,
     gates,
     missing_classes,
+    missing_object,
     over_quota,
     unreserved,
     unscheduled,
@@ -111,10 +112,10 @@ def _entry(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bool) -> F
     if claim is None:
         if "resourceclaims" not in world.listed:
             return ()
-        remedy = "" if entry.template_name else f"create ResourceClaim {namespace}/{name}"
-        return (
-            Obstacle(ObstacleCode.CLAIM_NOT_FOUND, f'resourceclaim "{name}" not found', remedy),
-        )
+        if entry.template_name:
+            text = f'resourceclaim "{name}" not found'
+            return (Obstacle(ObstacleCode.CLAIM_NOT_FOUND, text),)
+        return (missing_object(world, namespace, name, template=False),)
     found: list[Obstacle | Wanted | Claim] = []
     if claim.metadata.deleting:
         text = f'resourceclaim "{name}" is being deleted'
@@ -160,8 +161,7 @@ def _from_template(world: World, pod: PodFact, entry: ClaimEntry, *, planned: bo
     spec = world.templates.get(f"{namespace}/{template}")
     found: list[Obstacle | Wanted | Claim] = []
     if spec is None and "resourceclaimtemplates" in world.listed:
-        text = f'resourceclaimtemplate "{template}" not found in namespace {namespace}'
-        found.append(Obstacle(ObstacleCode.TEMPLATE_NOT_FOUND, text, f"create template {template}"))
+        found.append(missing_object(world, namespace, template, template=True))
     elif not planned:
         forbidden = tuple(over_quota(world, spec, namespace)) if spec else ()
         found += forbidden

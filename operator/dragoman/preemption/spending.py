@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from dragoman.allocation import Outcome
-from dragoman.diagnosis.explain import BUDGET
+from dragoman.diagnosis.nodeanswers import BUDGET
 
 STEPS = 20_000_000
 """Steps of all searches of one plan."""

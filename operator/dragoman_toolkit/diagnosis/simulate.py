@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from dragoman.allocation import Allocated, Claim, Cluster, FatalError, allocate
-from dragoman.diagnosis.answers import Explanation, NodeAnswer
-from dragoman.diagnosis.explain import BUDGET, conclude, explain
+from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
+from dragoman.diagnosis.explain import conclude, explain
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import rejections
+from dragoman.diagnosis.nodeanswers import BUDGET
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.world import NodeFact, PodFact
 from dragoman.inventory.inventory import Inventory, take
@@ -134,7 +135,9 @@ def _why(room: PlacementRoom, pod: PodFact) -> Explanation:
         for name, node in room.inventory.world.nodes.items()
     }
     nodes = [_filtered(one, filtered[one.node]) for one in before.nodes]
-    return conclude(subject, nodes)
+    if before.answer is Answer.NEVER_FITS:
+        return replace(before, nodes=tuple(nodes))
+    return replace(conclude(subject, nodes), undecided=before.undecided, hints=before.hints)
 
 
 def _filtered(node: NodeAnswer, reasons: tuple[str, ...]) -> NodeAnswer:

@@ -6,8 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from dragoman.allocation import Claim, Code, FatalError, Reason, allocate
+from dragoman.allocation.requests.expressions import Expression, Failure, Views
 from dragoman.diagnosis.answers import NodeAnswer
+from dragoman.diagnosis.selectorparts import values_of
 from dragoman.inventory.inventory import Inventory
+from dragoman.model.device import Content
+from dragoman_cel.conjuncts import conjuncts
 from dragoman_toolkit.diagnosis.suggestions.secondsearch import (
     BUDGET,
     Change,
@@ -18,42 +22,87 @@ from dragoman_toolkit.diagnosis.suggestions.secondsearch import (
 )
 
 _MISSING = re.compile(r"no such key: ([A-Za-z_][A-Za-z0-9_]*)")
-_DEFAULTS = {"bool": "false", "int": "0", "string": '""'}
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
     """A selector that fails on devices without an attribute."""
 
-    attribute: str  # Its name
+    attribute: str  # Its domain and name
     have: int  # Devices of the driver that have it
     devices: int  # Devices of the driver
     without: tuple[str, ...]  # Some devices that have it not
     expression: str  # The selector
-    guarded: str  # The same for devices without the attribute too; empty where none is known
+    guarded: str  # The same, false on devices without the attribute; empty where none is known
 
 
 def guard(inventory: Inventory, reason: Reason) -> Guard | None:
-    """Return how to guard the selector of a CEL error; None where the error is another one."""
+    """Return how to guard the selector of a CEL error.
+
+    None where the error is another one, or no device has the attribute: then its name is wrong,
+    and a guarded selector would match nothing.
+    """
     match = _MISSING.search(str(reason.details.get("message") or ""))
     expression = str(reason.details.get("expression") or "")
     if match is None or reason.device is None or not expression:
         return None
-    name, driver = match[1], reason.device.driver
-    have, without, kinds = 0, [], []
-    devices = [one for one in inventory.devices.values() if one.id.driver == driver]
-    for device in devices:
-        attributes = device.content.attributes if device.content else {}
-        found = attributes.get(name) or attributes.get(f"{driver}/{name}")
-        have += found is not None
-        kinds += list(found or ())
-        if found is None:
-            without.append(str(device.id))
-    default = _DEFAULTS.get(kinds[0] if kinds else "", "")
-    access = re.compile(rf"(?<=[\])])\.{name}\b(?!\s*\()")
-    guarded = access.sub(f".?{name}.orValue({default})", expression) if default else ""
-    changed = guarded if guarded != expression else ""
-    return Guard(name, have, len(devices), tuple(without[:10]), expression, changed)
+    access = _access(expression, match[1])
+    if access is None:
+        return None
+    part, domain, name = access[1], access[2], match[1]
+    path = ("attributes" if part == "attributes" else "capacity", domain, name)
+    devices = [one for one in inventory.devices.values() if one.id.driver == reason.device.driver]
+    known = [(one, one.content) for one in devices if one.content is not None]
+    having = [content for _, content in known if values_of(content, path)]
+    without = [(one, content) for one, content in known if not values_of(content, path)]
+    if not having:
+        return None
+    guarded = _guarded_text(expression, access[0])
+    sure = _is_safe(inventory, expression, guarded, having, [content for _, content in without])
+    return Guard(
+        f"{domain}/{name}",
+        len(having),
+        len(devices),
+        tuple(str(one.id) for one, _ in without[:10]),
+        expression,
+        guarded if sure else "",
+    )
+
+
+def _access(expression: str, name: str) -> re.Match[str] | None:
+    """Return the read of an attribute or capacity in a selector: its text, part and domain."""
+    return re.search(
+        rf"device\.(attributes|capacity)\[[\"']([^\"']+)[\"']\]\.{name}\b(?!\s*\()", expression
+    )
+
+
+def _guarded_text(expression: str, access: str) -> str:
+    """Put `has(…) && ` before the conjunct that reads something."""
+    for part in conjuncts(expression):
+        if access in part:
+            alone = part if len(conjuncts(expression)) > 1 else expression
+            inner = f"({alone})" if "||" in alone or "?" in alone else alone
+            return expression.replace(alone, f"has({access}) && {inner}", 1)
+    return ""
+
+
+def _is_safe(
+    inventory: Inventory,
+    expression: str,
+    guarded: str,
+    having: Iterable[Content],
+    without: Iterable[Content],
+) -> bool:
+    """Tell by evaluation whether a guard changes nothing but the failure, which becomes false."""
+    if not guarded:
+        return False
+    views = Views(inventory.profile)
+    before = Expression(expression, inventory.profile, views)
+    after = Expression(guarded, inventory.profile, views)
+    same = all(
+        isinstance(before.on(one), Failure) or after.on(one) == before.on(one) for one in having
+    )
+    return same and all(after.on(one) is False for one in without)
 
 
 def guarding(

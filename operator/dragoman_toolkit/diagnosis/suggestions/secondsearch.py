@@ -11,6 +11,8 @@ from dragoman.model.requests import ExactRequest
 
 SEARCHES = 256
 """Second searches for one answer."""
+FEW = 64
+"""Second searches for tolerations, as many for pools, and as many for corrections."""
 BUDGET = 20_000
 """Steps of each."""
 
@@ -22,6 +24,7 @@ class ChangeKind(StrEnum):
     ADD_TOLERATION = "AddToleration"
     COMPLETE_POOL = "CompletePool"
     GUARD_SELECTOR = "GuardSelector"
+    CORRECT = "Correct"
     SEVERAL_CHANGES = "SeveralChanges"
 
 
@@ -33,6 +36,13 @@ class Suggestion:
     node: str  # Where the pod fits then
     text: str  # In words, to follow "It fits "; that of several changes begins with the node
     details: Mapping[str, Any] = field(default_factory=dict)  # What exactly; JSON types only
+
+
+def toleration_text(key: str, effects: Iterable[str]) -> str:
+    """Write a toleration as a change: `with a toleration for vendor.test/hot (NoExecute)`."""
+    listed = [one or "every effect" for one in effects]
+    evicts = "; a new NoExecute taint evicts again" if "NoExecute" in listed else ""
+    return f"with a toleration for {key} ({', '.join(listed)}{evicts})"
 
 
 Change = Callable[[], AbstractContextManager[tuple[Claim, ...]]]

@@ -14,15 +14,18 @@ from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.model.deviceid import DeviceID
 from dragoman.model.taints import Toleration
+from dragoman_toolkit.diagnosis.suggestions.corrections import corrected_names
 from dragoman_toolkit.diagnosis.suggestions.guards import guarding
 from dragoman_toolkit.diagnosis.suggestions.holders import ending, held_parts, holders
 from dragoman_toolkit.diagnosis.suggestions.nodespace import making_room
 from dragoman_toolkit.diagnosis.suggestions.secondsearch import (
+    FEW,
     SEARCHES,
     Change,
     ChangeKind,
     SecondSearches,
     Suggestion,
+    toleration_text,
     with_requests,
     without,
 )
@@ -30,8 +33,6 @@ from dragoman_toolkit.diagnosis.suggestions.together import ChangeStep, together
 
 MOST = 16
 """Changes of one kind in an answer; the nearest nodes come first."""
-FEW = 64
-"""Second searches for tolerations, and as many for pools."""
 SEVERAL = 3
 """Suggestions of several changes."""
 
@@ -46,12 +47,15 @@ def suggest(
         explanation: Of the pod.
         cluster: That of the explanation; it is as before afterwards.
     """
-    if explanation.answer not in (Answer.DOES_NOT_FIT, Answer.STOPPED):
+    if not (explanation.waits or explanation.answer is Answer.STOPPED):
         return ()
+    corrections = corrected_names(explanation, cluster)
+    if explanation.answer is Answer.NEVER_FITS:
+        return corrections
     nodes = [one for one in explanation.nodes if not one.filtered and not one.unavailable]
     nodes.sort(key=lambda one: (one.short, one.node))
     with removed(cluster, explanation.subject.claims):
-        return _suggestions(inventory, explanation, cluster, nodes)
+        return (*corrections, *_suggestions(inventory, explanation, cluster, nodes))
 
 
 def _suggestions(
@@ -133,7 +137,7 @@ def _steps(inventory: Inventory, search: SecondSearches, node: NodeAnswer) -> It
         toleration = Toleration(key=key, operator="Exists", effect=effect)
         yield ChangeStep(
             _tolerating(search, requests, toleration),
-            text=f"with a toleration for {key} (degraded devices)",
+            text=toleration_text(key, [effect]),
             details={"kind": str(ChangeKind.ADD_TOLERATION), **_toleration(key, effect, requests)},
         )
     for reason in node.others:
@@ -160,7 +164,7 @@ def _tolerations(search: SecondSearches, nodes: Iterable[NodeAnswer]) -> Iterato
                 yield Suggestion(
                     ChangeKind.ADD_TOLERATION,
                     node.node,
-                    f"with a toleration for {key} ({node.node}: degraded devices)",
+                    f"{toleration_text(key, [effect])} ({node.node}: degraded devices)",
                     _toleration(key, effect, requests),
                 )
 

@@ -7,7 +7,7 @@ from itertools import islice
 from dragoman.allocation import Allocated, Cluster, DeviceID
 from dragoman.diagnosis import subject as subjects
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
-from dragoman.diagnosis.obstacles import ObstacleCode
+from dragoman.diagnosis.obstacles import MISSING, ObstacleCode
 from dragoman.diagnosis.subject import Subject
 from dragoman.diagnosis.wording import words
 from dragoman.doctor.doctorfacts import DoctorFacts
@@ -132,6 +132,7 @@ def _searched(view: DiagnosisView, subject: Subject, title: str, *, planned: boo
     blocks: list[Table | str | Cell] = [f"{one.text[0].upper()}{one.text[1:]}" for one in unseen]
     blocks.append(text.headline(view.inventory, explanation, title, planned=planned))
     blocks += [one.text for one in subject.obstacles if one not in unseen]
+    blocks += text.hint_lines(explanation)
     blocks += text.deallocating(explanation)
     if explanation.fatals:
         blocks += [*text.fatal(view.inventory, explanation)]
@@ -142,7 +143,8 @@ def _searched(view: DiagnosisView, subject: Subject, title: str, *, planned: boo
         blocks += ["", _device_table(view.cluster, explanation)]
     else:
         table = text.groups(view.inventory, explanation)
-        if table.rows:
+        missing = any(one.stops and one.code in MISSING for one in subject.obstacles)
+        if table.rows and not missing:
             blocks += ["", table]
     advice = list(text.advice(explanation, suggestions))
     if advice:

@@ -7,7 +7,9 @@ from typing import Any
 from dragoman.allocation import Allocated, BudgetExceeded, Claim, Cluster
 from dragoman.diagnosis import groups as grouping
 from dragoman.diagnosis.answers import Answer, Explanation, scheduler_message
-from dragoman.diagnosis.explain import cluster_of, exact_requests, explain
+from dragoman.diagnosis.explain import cluster_of, explain
+from dragoman.diagnosis.nodeanswers import exact_requests
+from dragoman.diagnosis.note import shown_hints
 from dragoman.diagnosis.subject import Subject, Wanted
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.snapshot import Snapshot
@@ -20,6 +22,7 @@ _STATUS = {
     Answer.FITS: Exit.CLEAR,
     Answer.ALLOCATED: Exit.CLEAR,
     Answer.DOES_NOT_FIT: Exit.OBSTACLE,
+    Answer.NEVER_FITS: Exit.OBSTACLE,
     Answer.STOPPED: Exit.OBSTACLE,
     Answer.UNKNOWN: Exit.UNKNOWN,
 }
@@ -105,6 +108,9 @@ def document(
             {"code": str(one.code), "message": one.message, "remedy": one.remedy}
             for one in subject.obstacles
         ],
+        "causes": [{"kind": one.kind, "message": one.text} for one in explanation.causes],
+        "undecided": list(explanation.undecided),
+        "hints": [one.text for one in shown_hints(explanation)],
         "claims": [_claim_document(one) for one in subject.wanted],
         "groups": [
             {"nodes": list(one.nodes), "codes": list(one.codes), "why": one.why}

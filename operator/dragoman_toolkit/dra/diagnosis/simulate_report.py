@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dragoman.diagnosis import groups, wording
-from dragoman.diagnosis.answers import Explanation
+from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.filters import LEFT_OUT
+from dragoman.diagnosis.note import hint_texts, never_texts
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
@@ -72,6 +73,7 @@ def _reasons(inventory: Inventory, why: Explanation) -> Iterator[Table | str]:
     """Yield why the first pod that was not placed fits nowhere."""
     yield from why.fatals
     yield from (one.text for one in why.subject.obstacles)
+    yield from hint_texts(why)
     lines = groups.groups(inventory, why.nodes)
     if lines:
         yield ""
@@ -117,6 +119,8 @@ def _nodes(simulation: Simulation) -> list[dict[str, Any]]:
 
 
 def _short(why: Explanation | None) -> str:
+    if why is not None and why.answer is Answer.NEVER_FITS:
+        return f": can never fit: {'; '.join(never_texts(why))}"
     near = [one for one in why.nodes if one.short and not one.filtered] if why else []
     if not near:
         return ""

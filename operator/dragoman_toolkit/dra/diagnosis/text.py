@@ -1,13 +1,16 @@
 """What `explain` says about a pod that waits, line by line."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dragoman.allocation import Code, Reason
 from dragoman.diagnosis import groups as grouping
 from dragoman.diagnosis import wording
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, times_out
-from dragoman.diagnosis.explain import exact_requests, unreadable
+from dragoman.diagnosis.explain import unreadable
+from dragoman.diagnosis.nodeanswers import exact_requests
+from dragoman.diagnosis.note import hint_texts, never_texts
 from dragoman.diagnosis.obstacles import ObstacleCode
 from dragoman.diagnosis.subject import Wanted
 from dragoman.inventory.ages import age
@@ -15,7 +18,11 @@ from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import Inventory
 from dragoman.model.requests import ExactRequest
 from dragoman_toolkit.diagnosis.suggestions.guards import Guard, guard
-from dragoman_toolkit.diagnosis.suggestions.secondsearch import ChangeKind, Suggestion
+from dragoman_toolkit.diagnosis.suggestions.secondsearch import (
+    ChangeKind,
+    Suggestion,
+    toleration_text,
+)
 from dragoman_toolkit.dra.output import Table
 
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -27,7 +34,6 @@ SUGGESTIONS = 3
 
 def headline(inventory: Inventory, explanation: Explanation, title: str, *, planned: bool) -> str:
     """Return the answer in one sentence."""
-    total, fitting = len(explanation.nodes), explanation.fitting
     subject, world = explanation.subject, inventory.world
     since = ""
     found = subject.pod.unschedulable
@@ -38,20 +44,12 @@ def headline(inventory: Inventory, explanation: Explanation, title: str, *, plan
     if explanation.answer is Answer.STOPPED:
         return _stopped(explanation, title, since)
     if explanation.answer is Answer.FITS:
-        names = wording.shortened(fitting)
-        scheduler = subject.pod.scheduler
-        waits = bool(subject.pod.pod.metadata.uid) and not planned
-        if waits and scheduler != DEFAULT_SCHEDULER:
-            return (
-                f"{title} {_waits(since)}, but a legal allocation exists on {names}: "
-                f"its scheduler {scheduler} has not made it."
-            )
-        if planned or not since:
-            return f"{title} fits on {len(fitting)} of {total} nodes: {names}."
-        fits = f"now fits on {len(fitting)} of {total} nodes: {names}"
-        return f"{title} {_waits(since)}, but {fits}."
+        return _fits(explanation, title, since, planned=planned)
     if explanation.answer is Answer.UNKNOWN:
         return _unknown(world, explanation, title)
+    if explanation.answer is Answer.NEVER_FITS:
+        return f"{title} can never fit: {_ended('; '.join(never_texts(explanation)))}"
+    total = len(explanation.nodes)
     nowhere = f"fits on none of the {total} nodes"
     if total == 1:
         nowhere = f"does not fit on {explanation.nodes[0].node}"
@@ -68,6 +66,35 @@ def _stopped(explanation: Explanation, title: str, since: str) -> str:
     if code is ObstacleCode.QUOTA_EXCEEDED:
         return f"{title} {_waits(since)} for a claim that cannot be created:"
     return f"The scheduler stops at {title[0].lower()}{title[1:]}, whatever the nodes are:"
+
+
+def _fits(explanation: Explanation, title: str, since: str, *, planned: bool) -> str:
+    """Say where a pod fits, and who has not placed it."""
+    total, fitting, subject = len(explanation.nodes), explanation.fitting, explanation.subject
+    names = wording.shortened(fitting)
+    scheduler = subject.pod.scheduler
+    waits = bool(subject.pod.pod.metadata.uid) and not planned
+    if waits and scheduler != DEFAULT_SCHEDULER:
+        return (
+            f"{title} {_waits(since)}, but a legal allocation exists on {names}: "
+            f"its scheduler {scheduler} has not made it."
+        )
+    if planned or not since:
+        return f"{title} fits on {len(fitting)} of {total} nodes: {names}."
+    fits = f"now fits on {len(fitting)} of {total} nodes: {names}"
+    return f"{title} {_waits(since)}, but {fits}."
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "?")) else f"{sentence}."
+
+
+def hint_lines(explanation: Explanation) -> Iterator[str]:
+    """Yield the slips that the first sentence does not name, and what cannot be known yet."""
+    yield from (f"{one[0].upper()}{one[1:]}" for one in hint_texts(explanation))
+    if explanation.undecided:
+        pools = wording.shortened(explanation.undecided)
+        yield f"Whether it can ever fit is unknown until pool {pools} is complete."
 
 
 def _waits(since: str) -> str:
@@ -179,12 +206,14 @@ def _nodes(names: tuple[str, ...]) -> str:
 
 def advice(explanation: Explanation, suggestions: tuple[Suggestion, ...]) -> Iterator[str]:
     """Yield the nearest node and the changes that let the pod run, one in each line."""
-    if explanation.answer not in (Answer.DOES_NOT_FIT, Answer.STOPPED):
+    if not (explanation.waits or explanation.answer is Answer.STOPPED):
         return
     said = []
     for kind in ChangeKind:
-        of_kind = [one for one in suggestions if one.kind is kind]
-        said += [f"* {one.text}" for one in of_kind[:SUGGESTIONS]]
+        # A correction that helps once devices are free is a hint above the table.
+        of_kind = [one for one in suggestions if one.kind is kind and one.node]
+        texts = merged_tolerations(of_kind) if kind is ChangeKind.ADD_TOLERATION else of_kind
+        said += [f"* {one.text}" for one in texts[:SUGGESTIONS]]
     several = any(one.kind is ChangeKind.SEVERAL_CHANGES for one in suggestions)
     first = _needed(explanation) if several else _nearest(explanation)
     fits = [] if several or not said else ["It fits:"]
@@ -193,6 +222,19 @@ def advice(explanation: Explanation, suggestions: tuple[Suggestion, ...]) -> Ite
     yield from said
     if times_out(explanation):
         yield "The scheduler may run into its time-out of 10 s for this pod."
+
+
+def merged_tolerations(found: Sequence[Suggestion]) -> list[Suggestion]:
+    """Put tolerations of one key on one node into one line, with all effects of the taint."""
+    merged: dict[tuple[str, str], list[Suggestion]] = {}
+    for one in found:
+        merged.setdefault((str(one.details.get("key")), one.node), []).append(one)
+    lines = []
+    for (key, node), of_key in merged.items():
+        effects = sorted({str(one.details.get("effect")) for one in of_key})
+        text = toleration_text(key, effects)
+        lines.append(replace(of_key[0], text=f"{text} ({node}: degraded devices)"))
+    return lines
 
 
 def _nearest(explanation: Explanation) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from dragoman.allocation import DeviceID
 from dragoman.diagnosis import wording
-from dragoman.diagnosis.explain import exact_requests
+from dragoman.diagnosis.nodeanswers import exact_requests
 from dragoman.inventory.ages import age
 from dragoman.inventory.facts.world import World
 from dragoman.preemption.candidates import Candidate, RefusedNode, Victim, Why

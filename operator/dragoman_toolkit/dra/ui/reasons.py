@@ -5,6 +5,9 @@ from typing import Any
 
 from dragoman_toolkit.dra.output import Report
 
+NAMED = 2
+"""Nodes that the line names."""
+
 
 def reason(found: Report) -> str:
     """Return the most useful part of an explanation: what is missing where least is."""
@@ -15,29 +18,16 @@ def reason(found: Report) -> str:
     if fits := document.get("fits"):
         more = f" and {len(fits) - 1} more" if len(fits) > 1 else ""
         return f"fits now on {fits[0]}{more}"
-    groups = document.get("groups") or ()
     first = next((str(one) for one in found.blocks if isinstance(one, str) and one), "")
-    return _nearest(document, groups) or _commonest(groups) or first
+    if document.get("causes"):
+        return first
+    return _nearest(document.get("groups") or ()) or first
 
 
-def _nearest(document: Mapping[str, Any], groups: Any) -> str:
-    """Say which node lacks the fewest devices, of those that have some of them free."""
-    partly = {node for one in groups if "NoCombination" in one["codes"] for node in one["nodes"]}
-    short = [
-        (node["short"], node["name"])
-        for node in document.get("nodes") or ()
-        if node["name"] in partly and node.get("short")
-    ]
-    if not short:
-        return ""
-    count, name = min(short)
-    return f"{'one device' if count == 1 else f'{count} devices'} short on {name}"
-
-
-def _commonest(groups: Any) -> str:
+def _nearest(groups: Any) -> str:
+    """Say what the nearest nodes lack, which are those of the first group."""
     if not groups:
         return ""
-    largest = max(groups, key=lambda one: len(one["nodes"]))
-    nodes = largest["nodes"]
-    where = nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes"
-    return f"{where}: {largest['why']}"
+    nodes = groups[0]["nodes"]
+    where = ", ".join(nodes) if len(nodes) <= NAMED else f"{len(nodes)} nodes"
+    return f"{where}: {groups[0]['why']}"

@@ -77,8 +77,8 @@ def test_values_for_which_a_selector_is_false_are_named() -> None:
         pool("n2", [model("a", "L4")]),
         claim(selectors=SELECTING),
     )
-    assert found.text == "2 nodes: 2 selector false (model A100, L4)"
-    assert found.reason == "SelectorRejected"
+    assert found.text == "can never fit: no device has model z (model is A100, L4)"
+    assert found.reason == "NeverFits"
 
 
 def test_no_name_of_a_holder_is_in_a_note() -> None:

@@ -120,7 +120,7 @@ def test_a_pod_with_a_claim_that_is_allocated_elsewhere_is_another_question(
 def test_cheap_selectors_are_explained_beside_costly_ones(engine: Engine) -> None:
     facts = world(a=LOOPS, b=f'device.attributes["{DRIVER}"].id == "none"')
     assert said(engine, facts, "a").reason == "TooExpensive"
-    assert said(engine, facts, "b").reason == "SelectorRejected"
+    assert said(engine, facts, "b").reason == "NeverFits"
 
 
 def test_every_expression_that_runs_away_is_answered(engine: Engine, tries: Tries) -> None:

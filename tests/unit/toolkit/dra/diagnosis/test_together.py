@@ -120,7 +120,7 @@ def test_a_pod_that_ends_and_a_toleration_are_found_together(tmp_path: Path) -> 
         claim(count=2),
         waiting("claim"),
     )
-    wanted = "* n frees 1 when ns/user ends and with a toleration for broken (degraded devices)\n"
+    wanted = "* n frees 1 when ns/user ends and with a toleration for broken (NoSchedule)\n"
     assert wanted in explained(desk)
 
 
@@ -156,6 +156,8 @@ def test_simulate_names_the_claims_that_want_the_same_devices(tmp_path: Path) ->
     file.write_text(yaml.safe_dump_all(planned), encoding="utf-8")
     desk = Desk(tmp_path, *nodes("n"), device_class(), pool("n", ["a"]))
     printed = desk.run("simulate", "-f", file, "-n", "ns", status=1)
-    assert printed.startswith("not placed: 1, one device short on n.")
+    assert printed.startswith(
+        "not placed: 1: can never fit: claims left and right want 2 devices on one node"
+    )
     assert "claims left and right need 2 devices, 1 is free" in printed
     assert "1 free, 1 wanted" not in printed
