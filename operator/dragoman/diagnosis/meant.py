@@ -1,4 +1,4 @@
-"""Which devices the requests of a pod mean, whoever holds them, and what the others fail at."""
+"""Which devices the requests of a pod mean, free or not, and what the others fail at."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

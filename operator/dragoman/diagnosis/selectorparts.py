@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from dragoman.allocation.requests.expressions import Expression
 from dragoman.model.device import Content
+from dragoman_cel.syntax.literals import LiteralError, string
+from dragoman_cel.syntax.tokens import tokenize
 
 _QUANTITY = re.compile(r"quantity\(\s*[\"']([^\"']+)[\"']\s*\)")
 LONGEST = 2_000
@@ -23,9 +25,6 @@ class Comparison(NamedTuple):
 
 def comparison(part: Expression) -> Comparison | None:
     """Return what a conjunct compares; None where it is of another form."""
-    from dragoman_cel.syntax.literals import LiteralError, string  # noqa: PLC0415 — of the engine
-    from dragoman_cel.syntax.tokens import tokenize  # noqa: PLC0415 — belongs to the engine
-
     if len(part.reads) != 1 or len(part.text) > LONGEST:
         return None
     tokens = tokenize(part.text)[0]

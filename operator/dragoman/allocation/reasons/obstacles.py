@@ -50,7 +50,7 @@ class Judged(NamedTuple):
 
     @property
     def unsuited(self) -> DeviceObstacle | None:
-        """What keeps a device away whoever holds it: its end would change nothing for the pod."""
+        """What keeps a device away also once it is free: no end of a holder helps the pod."""
         found = self.selecting or self.capacity or self.gate or self.constraint
         return found and found._replace(unreached=True)
 

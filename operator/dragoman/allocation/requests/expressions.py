@@ -13,6 +13,7 @@ from dragoman.allocation.features import Profile
 from dragoman.allocation.timebudget import COST_LIMIT, TooExpensiveError, check, cost_left
 from dragoman.model.device import Content
 from dragoman.model.fields import Document
+from dragoman_cel.conjuncts import conjuncts
 from dragoman_cel.errors import CompileError, CostLimitExceeded, EvaluationError
 
 if TYPE_CHECKING:
@@ -122,8 +123,6 @@ class Expression:
     def parts(self) -> tuple[Expression, ...]:
         """The conjuncts; itself where it has none, or one does not compile alone."""
         if self._parts is None:
-            from dragoman_cel.conjuncts import conjuncts  # noqa: PLC0415 — belongs to the engine
-
             texts = conjuncts(self.text) if self._reads is not None else ()
             made = tuple(Expression(one, self._profile, self._views) for one in texts)
             alone = len(made) < 2 or any(one.failure.compiling for one in made)
