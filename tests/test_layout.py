@@ -59,7 +59,7 @@ BUDGETS = {
     "cel": 13_000,
     "configs": 4_500,
     "webhooks": 2_600,
-    "dragoman": 40_000,
+    "dragoman": 41_500,
     "toolkit": 26_000,
     "drivers": 9_500,
 }
