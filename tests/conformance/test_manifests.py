@@ -63,8 +63,10 @@ def test_most_of_what_can_never_work_is_found(version: str) -> None:
 @pytest.mark.parametrize("version", VERDICTS)
 def test_what_is_right_is_taken_and_has_no_finding(version: str) -> None:
     assert {name: VERDICTS[version][name] for name in RIGHT} == dict.fromkeys(RIGHT, "")
+    # A server takes a field whose gate is off by default, and drops it.
+    dropped = {"dra/off-by-default", "dra/extended-resource"} if version < "v1.36" else set()
     alarms = {name: ids for name, text in RIGHT.items() if (ids := found(text, version))}
-    assert alarms == {}
+    assert {name: ids for name, ids in alarms.items() if set(ids) - dropped} == {}
 
 
 def test_one_mistake_is_said_once() -> None:

@@ -53,7 +53,8 @@ def check_kind(obj: Object, context: Context) -> Iterator[Problem]:
         yield Problem(UNKNOWN_KIND, ("apiVersion",), message, f"write {GROUP}/{newest}", ERROR)
     elif obj.kind in kinds and _nearly(obj.group):
         message = f"no API server has the group {obj.group}"
-        yield Problem(UNKNOWN_KIND, ("apiVersion",), message, f'did you mean "{GROUP}"?', WARNING)
+        severity = ERROR if obj.group.endswith(".k8s.io") else WARNING
+        yield Problem(UNKNOWN_KIND, ("apiVersion",), message, f'did you mean "{GROUP}"?', severity)
     elif obj.kind in POD_SPECS and obj.pod_specs and _of_kubernetes(obj.group):
         message = f"no API server has {obj.api_version or '(no apiVersion)'} {obj.kind}"
         advice = f"write {_POD_KINDS[obj.kind]}"
