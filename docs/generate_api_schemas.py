@@ -12,6 +12,7 @@ zero value; its validation code says which of these it refuses, and so does ours
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -19,11 +20,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.support.controlplane import standins
 from tests.support.controlplane.artifacts import cache_root
 from tests.support.controlplane.toolchain import MODULES, go_for
 
 FOLDER = Path(__file__).parent.parent / "operator/dragoman_toolkit/linting/knowledge/data"
-VERSIONS = ("v1.34.4", "v1.35.4", "v1.36.3", "v1.37.1")
+VERSIONS = ("v1.34.4", "v1.35.4", "v1.36.3", "v1.37.2", "v1.38.0-beta.0")
 PREFIX = "#/components/schemas/"
 WHOLE = "resource.k8s.io"
 HOLDERS = {
@@ -121,9 +123,11 @@ def module_folder(version: str) -> Path:
     """Return the folder of the pinned module k8s.io/kubernetes, downloaded where it is absent."""
     module = MODULES / f"kubernetes-{version}"
     go = go_for(module, cache_root())
+    environment = os.environ | standins.environment(module / "go.mod", str(go), cache_root())
     told = subprocess.run(  # noqa: S603 — our Go, fixed arguments
         [go, "mod", "download", "-json", "k8s.io/kubernetes"],
         cwd=module,
+        env=environment,
         check=True,
         stdout=subprocess.PIPE,
     )

@@ -6,6 +6,7 @@ docs/kubernetes-versions.md lists what a new one needs.
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any, Protocol
 
 Version = tuple[int, int]
 
@@ -13,8 +14,8 @@ OLDEST: Version = (1, 34)
 """The first version that serves resource.k8s.io/v1."""
 DEFAULT: Version = (1, 36)
 """How a cluster behaves that does not say its version."""
-NEWEST: Version = (1, 37)
-"""What is newer counts as this."""
+NEWEST: Version = (1, 38)
+"""What is newer counts as this, and every answer about it says so: see `beyond`."""
 KNOWN: tuple[Version, ...] = tuple((1, minor) for minor in range(OLDEST[1], NEWEST[1] + 1))
 
 NEXT: Version = (NEWEST[0], NEWEST[1] + 1)
@@ -34,12 +35,31 @@ REMOVED_IN: Mapping[tuple[str, str], Version] = MappingProxyType(
 )
 """First release without a kind in a version of resource.k8s.io, by version and kind.
 
-Source: k8s.io/api v0.37.1, resource/*/zz_generated.prerelease-lifecycle.go.
+Source: k8s.io/api v0.38.0-beta.0, resource/*/zz_generated.prerelease-lifecycle.go.
 """
 
 OWN_DOMAIN_REFUSED: Version = (1, 38)
 """First release of the drivers' helper library that publishes no slice with a name that carries the
 driver's own domain (kubernetes#142218)."""
+
+
+class HasVersion(Protocol):
+    """An object that behaves as one version."""
+
+    @property
+    def version(self) -> Version:
+        """The version."""
+
+
+class Since:
+    """A field that states whether the version has a behaviour that came with a minor version."""
+
+    def __init__(self, minor: int) -> None:
+        self._first = (1, minor)
+
+    def __get__(self, instance: HasVersion, owner: Any) -> bool:
+        return instance.version >= self._first
+
 
 _RELEASE = re.compile(
     r"v?([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?(?:[.+-].*)?", re.ASCII | re.DOTALL
@@ -82,6 +102,24 @@ def known(version: Version) -> Version:
 def name(version: Version) -> str:
     """Return a version as text, such as `1.36`."""
     return "{}.{}".format(*version)
+
+
+def beyond(text: str) -> str:
+    """Return what to say of answers about a cluster that is newer than what is known.
+
+    Args:
+        text: The server's version, such as `v1.36.3`.
+
+    Returns:
+        The words; empty for a version that is known, and for a text that is none.
+    """
+    try:
+        version = parse(text)
+    except ValueError:
+        return ""
+    if version <= NEWEST:
+        return ""
+    return f"by the rules of {name(NEWEST)}; this cluster is {name(version)}"
 
 
 def target(text: str) -> Version:

@@ -12,6 +12,7 @@ from itertools import chain
 from math import ceil
 from typing import Any
 
+from dragoman_cel.engine import Engine
 from dragoman_cel.errors import EvaluationAborted
 from dragoman_cel.representation import LISTS, MAPS, Optional, go_name, keys, size
 from dragoman_cel.values.durations import Duration
@@ -127,6 +128,11 @@ def _of_result(_: Sequence[Any], result: Any) -> int:
     return ALLOCATION + _extent(result)
 
 
+def _of_found(_: Sequence[Any], result: Any) -> int:
+    """Return the cost by the result, without one that failed (1.38)."""
+    return ALLOCATION + (0 if result is FAILED else _extent(result))
+
+
 def _flattened(args: Sequence[Any], _: Any) -> int:
     depth = args[1] if len(args) == 2 else 1
     if type(depth) is not int:
@@ -184,6 +190,7 @@ COMPARED_TEXTS = tuple(
     for test in ("less", "less_equals", "greater", "greater_equals")
     for kind in ("string", "bytes")
 )
+_AFFIX = _traverse(1)
 _BY_OVERLOAD: dict[str, CostFunction] = {
     **dict.fromkeys(("starts_with_string", "ends_with_string"), _traverse(0)),
     **dict.fromkeys(("string_to_bytes", "bytes_to_string"), _traverse(0)),
@@ -211,20 +218,32 @@ _LIST_LIBRARY: dict[str, CostFunction] = {
 """Overload trackers of cel-go's extensions; each function's overloads share one."""
 
 
-COSTED_BY_RESULT = frozenset((_join, _of_result))
+COSTED_BY_RESULT = frozenset((_join, _of_result, _of_found))
 """Costs that depend on the result; all others are charged before the call."""
 
 
-def call_cost_of(function: str, overloads: tuple[str, ...]) -> int | CostFunction:
+_MATCHES = ("matches", "matches_string")
+_AFFIXES = ("starts_with_string", "ends_with_string")
+
+
+def call_cost_of(function: str, overloads: tuple[str, ...], engine: Engine) -> int | CostFunction:
     """Return the cost of a call.
 
     Args:
         function: Its qualified name.
         overloads: The overloads that the checker left open.
+        engine: How the release evaluates.
     """
     only = overloads[0] if len(overloads) == 1 else ""
+    if only in _AFFIXES and engine.affixes_measured:
+        return _AFFIX
+    if only in _MATCHES and engine.matches_measured:
+        return _regex
+    if function == "includes" and engine.includes_traversed:
+        return _traversed
     if only and function in _LIST_LIBRARY:
-        return _LIST_LIBRARY[function]
+        found = _LIST_LIBRARY[function]
+        return _of_found if found is _of_result and engine.arguments_first else found
     if only == "cidr_ip":
         return 1
     by_function = _BY_FUNCTION.get(function)

@@ -81,6 +81,24 @@ class Invalid:
         return OperationError(self.message)
 
 
+class PartialMap(dict[str, Any]):
+    """A map some of whose values are `Invalid`: they count, but `in` and reads do not find them."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: str) -> Any:
+        value = dict.__getitem__(self, key)
+        if type(value) is Invalid:
+            raise KeyError(key)  # `lookup.find` has the error
+        return value
+
+    def __contains__(self, key: object) -> bool:
+        return type(self.get(key, _ABSENT)) is not Invalid  # type: ignore[call-overload]
+
+
+_ABSENT = Invalid("")
+
+
 class DefaultMap(dict[Any, Any]):
     """A map that returns an empty map for a missing key.
 

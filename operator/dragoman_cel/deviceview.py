@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from dragoman_cel.data import DefaultMap
+from dragoman_cel.data import DefaultMap, Invalid, PartialMap
 from dragoman_cel.errors import OperationError
 from dragoman_cel.values.quantity import Quantity
 from dragoman_cel.values.quantityparser import parse_quantity
@@ -38,7 +38,11 @@ class Device:
 
 
 def prepare(
-    device: Mapping[str, Any], *, driver: str = "", list_attributes: bool = False
+    device: Mapping[str, Any],
+    *,
+    driver: str = "",
+    list_attributes: bool = False,
+    lazy: bool = False,
 ) -> Device:
     """Convert a device of the API; an error becomes the `failure` of the result.
 
@@ -48,8 +52,11 @@ def prepare(
         driver: Name of the driver, the domain of names without one.
         list_attributes: Feature gate DRAListTypeAttributes; without it, a device with a list
             attribute fails every selector.
+        lazy: Whether an attribute without usable value fails only who reads it (1.38).
     """
     try:
+        if lazy:
+            return Device(_lazy_variable(device, driver), None)
         return Device(_variable(device, driver, list_attributes=list_attributes), None)
     except OperationError as error:
         return Device(None, error)
@@ -89,6 +96,60 @@ def _variable(device: Mapping[str, Any], driver: str, *, list_attributes: bool) 
         "attributes": attributes,
         "capacity": _capacities(device.get("capacity") or {}, driver),
     }
+
+
+def _lazy_variable(device: Mapping[str, Any], driver: str) -> dict[str, Any]:
+    """Return the value of the variable `device` as 1.38 has it; raises as `_variable`."""
+    attributes = DefaultMap()
+    given = device.get("attributes") or {}
+    for name, attribute in given.items():
+        domain, slash, local = name.partition("/")
+        if not slash:
+            domain, local = driver, name
+            if f"{driver}/{name}" in given:
+                continue  # the qualified name counts
+        value = _usable(attribute, local)
+        values = attributes.setdefault(domain, {})
+        if type(value) is Invalid and type(values) is dict:
+            values = attributes[domain] = PartialMap(values)
+        values[local] = value
+    capacity = device.get("capacity") or {}
+    named = {
+        name: value
+        for name, value in capacity.items()
+        if "/" in name or f"{driver}/{name}" not in capacity
+    }
+    return {
+        "driver": driver,
+        "allowMultipleAllocations": bool(device.get("allowMultipleAllocations")),
+        "attributes": attributes,
+        "capacity": _capacities(named, driver),
+    }
+
+
+def _usable(attribute: Mapping[str, Any], name: str) -> Any:
+    """Return the value of an attribute, `Invalid` without a usable one."""
+    for kind, of in _SCALARS.items():
+        value = attribute.get(kind)
+        if value is not None:
+            return value if type(value) is of else _unusable(name)
+    try:
+        version = attribute.get("version")
+        if version is not None:
+            return _version(version)
+        for kind in (*_LISTS, "versions"):
+            values = attribute.get(kind)
+            if values:
+                return list(map(_version, values)) if kind == "versions" else list(values)
+    except OperationError:
+        pass
+    return _unusable(name)
+
+
+def _unusable(name: str) -> Invalid:
+    return Invalid(
+        f"attribute {name}: value is invalid or its type is not supported by this version"
+    )
 
 
 def _about(part: str, error: OperationError) -> OperationError:

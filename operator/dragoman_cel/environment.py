@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from dragoman_base.versions import Version
 from dragoman_cel import types
 from dragoman_cel.budget import EVALUATION_OVERHEAD, EVALUATION_STEPS, StepBudget
+from dragoman_cel.check.catalog import Catalog
 from dragoman_cel.check.checker import check
 from dragoman_cel.check.declarations import overloads_of
 from dragoman_cel.check.overloads import Overload
 from dragoman_cel.check.scope import Scope
 from dragoman_cel.compile import Compiled, compile_tree
+from dragoman_cel.engine import Engine
 from dragoman_cel.errors import (
     CompileError,
     CostLimitExceeded,
@@ -25,6 +27,7 @@ from dragoman_cel.errors import (
     failure,
 )
 from dragoman_cel.estimate import Path, estimate
+from dragoman_cel.library import revised
 from dragoman_cel.reads import paths
 from dragoman_cel.state import COST, FIRST_VARIABLE, LIMIT, STEPS, State
 from dragoman_cel.syntax.macros import macros_of
@@ -82,7 +85,8 @@ class Program:
     @cached_property
     def max_cost(self) -> int:
         """Return the worst-case cost in CEL units, which admission limits; up to 2^64-1."""
-        return estimate(self._tree, self._environment.size_of_path)
+        environment = self._environment
+        return estimate(self._tree, environment.size_of_path, environment.engine)
 
     @cached_property
     def untyped(self) -> Compiled:
@@ -199,17 +203,32 @@ class Environment:
     # Whether data may be invalid for its declared type (`representation.Invalid`).
     guarded: bool = False
     extra: Mapping[str, tuple[Overload, ...]] | None = None  # Further overloads by function name
+    # The Kubernetes version that evaluates, None for the one of the library
+    release: Version | None = None
+
+    @cached_property
+    def engine(self) -> Engine:
+        """How the release evaluates and estimates."""
+        return Engine(self.release or self.version)
 
     @cached_property
     def _scope(self) -> Scope:
-        functions = {**overloads_of(self.version), **(self.extra or {})}
+        release = self.engine.version
+        functions = {
+            function: tuple(replace(one, name=revised(one.name, release)) for one in overloads)
+            for function, overloads in {**overloads_of(self.version), **(self.extra or {})}.items()
+        }
         type_names = {**_TYPE_NAMES, "duration": types.DURATION, "timestamp": types.TIMESTAMP}
         if self.version >= (1, 28):
             type_names[_OPTIONAL.name] = _OPTIONAL
         if self.version >= (1, 30):
             type_names |= {types.IP.name: types.IP, types.CIDR.name: types.CIDR}
         checks_literals = self.version >= (1, 29)
-        return Scope(functions, self.variables, type_names, self.structs, checks_literals)
+        catalog = None
+        if self.engine.names_suggested:
+            macros = (name for name, *_ in self._macros)
+            catalog = Catalog((*functions, *self.variables, *macros))
+        return Scope(functions, self.variables, type_names, self.structs, checks_literals, catalog)
 
     @cached_property
     def _macros(self) -> Mapping[Any, Any]:
@@ -228,7 +247,7 @@ class Environment:
             CompileError: With every issue found, drawn as cel-go draws them.
         """
         try:
-            tree = parse(expression, self._macros)
+            tree = parse(expression, self._macros, quoted=self.engine.fields_quoted)
             issues = check(tree, self._scope)
             if issues:
                 raise failure(expression, issues)
@@ -241,7 +260,7 @@ class Environment:
 
     def compile_untyped(self, expression: str) -> Compiled:
         """Compile a valid expression without the static types of its nodes."""
-        tree = parse(expression, self._macros)
+        tree = parse(expression, self._macros, quoted=self.engine.fields_quoted)
         check(tree, self._scope)
         for node in walk(tree):
             # An optional stays an optional: cel-go rewraps one behind a variable or condition.
@@ -250,4 +269,4 @@ class Environment:
 
     def _compiled(self, tree: Node) -> Compiled:
         slots = {name: FIRST_VARIABLE + number for number, name in enumerate(self.variables)}
-        return compile_tree(tree, slots, self._scope.functions, guarded=self.guarded)
+        return compile_tree(tree, slots, self._scope.functions, self.engine, guarded=self.guarded)

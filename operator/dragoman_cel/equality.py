@@ -10,6 +10,7 @@ from dragoman_cel.data import (
     DefaultMap,
     Invalid,
     MapList,
+    PartialMap,
     Record,
     SetList,
 )
@@ -34,7 +35,7 @@ from dragoman_cel.state import (
 from dragoman_cel.types import Type
 from dragoman_cel.values.quantity import Quantity
 
-_STRICT = KUBERNETES | (LISTS | MAPS) - {list, dict, BuiltMap, DefaultMap}
+_STRICT = KUBERNETES | (LISTS | MAPS) - {list, dict, BuiltMap, DefaultMap, PartialMap}
 """Types whose comparison with a value of another kind fails, unlike that of cel-go's own."""
 
 
@@ -151,7 +152,7 @@ def _equal_maps(left: dict[Any, Any], right: dict[Any, Any], state: State) -> bo
         return False
     spend_steps(state, len(left) + STEPS_PER_CONTAINER)
     always = type(right) is DefaultMap
-    same = equal if type(left) is DataMap else _same
+    same = equal if type(left) in (DataMap, PartialMap) else _same
     return all(
         (always or key in right) and same(value, right[key], state) for key, value in left.items()
     )

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from dragoman_cel.data import BuiltMap, DefaultMap, Invalid
+from dragoman_cel.data import BuiltMap, DefaultMap, Invalid, PartialMap
 from dragoman_cel.errors import OperationError
 from dragoman_cel.representation import (
     LISTS,
@@ -45,9 +45,12 @@ def find(value: Any, key: Any) -> Any:
         try:
             if kind is DefaultMap:
                 return value[key_of(key)]
-            return value.get(key_of(key), MISSING)
+            found = value.get(key_of(key), MISSING)
         except TypeError:
             return MISSING
+        if kind is PartialMap and type(found) is Invalid:
+            raise found.error
+        return found
     if kind in LISTS:
         index = index_of(key)
         return value[index] if 0 <= index < len(value) else MISSING

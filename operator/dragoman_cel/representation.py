@@ -18,6 +18,7 @@ from dragoman_cel.data import (
     DefaultMap,
     Invalid,
     MapList,
+    PartialMap,
     Record,
     SetList,
 )
@@ -84,6 +85,7 @@ _NAMES: dict[type, str] = {
     BuiltMap: "map",
     DataMap: "map",
     DefaultMap: "map",
+    PartialMap: "map",
     Record: "map",
     Invalid: "error",
     Optional: "optional_type",
@@ -100,7 +102,7 @@ _NAMES: dict[type, str] = {
 NUMBERS = frozenset((int, Uint, float))
 PLAIN = frozenset((bool, int, Uint, float, str, bytes, Timestamp, Duration))
 KUBERNETES = frozenset((Quantity, Semver, URL, NamedFormat, IP, CIDR))
-MAPS = frozenset((dict, BuiltMap, DataMap, DefaultMap, Record))
+MAPS = frozenset((dict, BuiltMap, DataMap, DefaultMap, PartialMap, Record))
 LISTS = frozenset((list, DataList, SetList, MapList))
 KEYS = frozenset((str, int, Uint, bool, float))
 """Types that can be an index or key."""

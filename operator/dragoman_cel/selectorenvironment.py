@@ -5,6 +5,7 @@ from functools import cache
 from dragoman_base.versions import Version
 from dragoman_cel import types
 from dragoman_cel.check.declarations import parse_overload
+from dragoman_cel.engine import Engine
 from dragoman_cel.environment import Environment
 from dragoman_cel.estimate import Path
 from dragoman_cel.types import Type
@@ -15,7 +16,7 @@ _DOMAIN = 63
 _ID = 32
 _DRIVER = 63
 _VALUE = 64
-_INCLUDES = "1.36 member dra_includes_dyn_dyn includes(dyn, dyn) -> bool"
+_INCLUDES = "1.36 member {}_includes_dyn_dyn includes(dyn, dyn) -> bool"
 
 
 @cache
@@ -24,6 +25,7 @@ def environment(
     list_attributes: bool,  # noqa: FBT001 — a cache key, called by position
     includes: bool,  # noqa: FBT001 — a cache key, called by position
     consumable_capacity: bool,  # noqa: FBT001 — a cache key, called by position
+    release: Version,
 ) -> Environment:
     """Return the environment of selectors.
 
@@ -32,6 +34,7 @@ def environment(
         list_attributes: Whether attributes can be lists, so that their type is dyn.
         includes: Whether the function `includes` exists.
         consumable_capacity: Feature gate DRAConsumableCapacity.
+        release: The Kubernetes version that evaluates, which may be newer than the libraries.
     """
     attribute = types.DYN if list_attributes else types.ANY
     fields: dict[str, Type] = {
@@ -43,7 +46,8 @@ def environment(
         fields["allowMultipleAllocations"] = types.BOOL
     extra = {}
     if includes:
-        _, function, overload = parse_overload(_INCLUDES)
+        origin = "list" if Engine(release).includes_traversed else "dra"
+        _, _, function, overload = parse_overload(_INCLUDES.format(origin))
         extra[function] = (overload,)
     return Environment(
         version,
@@ -52,6 +56,7 @@ def environment(
         size_of_path=_size_of_path,
         bind=True,
         extra=extra,
+        release=release,
     )
 
 

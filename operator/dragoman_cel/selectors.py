@@ -15,6 +15,7 @@ from dragoman_cel import types
 from dragoman_cel.budget import EVALUATION_STEPS, StepBudget
 from dragoman_cel.data import Invalid
 from dragoman_cel.deviceview import Device, prepare
+from dragoman_cel.engine import Engine
 from dragoman_cel.environment import COST_LIMIT, FAILURES, Environment, Program, with_cost
 from dragoman_cel.errors import CompileError, CostLimitExceeded, OperationError
 from dragoman_cel.representation import NONE, Optional, type_name
@@ -33,11 +34,15 @@ class Selector:
         expression: Its text.
         program: Its program, with the checked type.
         list_attributes: Whether devices may have lists as attributes.
+        lazy: Whether attributes without usable value fail only where they are read.
     """
 
-    __slots__ = ("_cost", "_local_slots", "_run", "expression", "list_attributes", "program")
+    __slots__ = (
+        "_cost", "_local_slots", "_run", "expression", "lazy", "list_attributes", "program",
+    )  # fmt: skip
 
-    def __init__(self, program: Program, *, list_attributes: bool) -> None:
+    def __init__(self, program: Program, *, list_attributes: bool, lazy: bool) -> None:
+        self.lazy = lazy
         self.expression = program.expression
         self.program = program
         self.list_attributes = list_attributes
@@ -55,7 +60,8 @@ class Selector:
         """Return which parts of `device` decide the result, None for all of them.
 
         A part is ("driver",), ("allowMultipleAllocations",), or ("attributes" or "capacity",
-        domain, name). An attribute that cannot be converted fails every selector beside that.
+        domain, name). An attribute that cannot be converted fails every selector beside that,
+        unless `lazy`.
         """
         found = {path[:3] for path in self.program.reads("device")}
         whole = {"driver", "allowMultipleAllocations"}
@@ -72,7 +78,7 @@ class Selector:
             device: As for `matches`.
             driver: As for `matches`.
         """
-        return prepare(device, driver=driver, list_attributes=self.list_attributes)
+        return prepare(device, driver=driver, list_attributes=self.list_attributes, lazy=self.lazy)
 
     def matches(
         self,
@@ -205,15 +211,16 @@ def _compiled(
     consumable_capacity: bool,  # noqa: FBT001 — see above
     stored: bool,  # noqa: FBT001 — see above
 ) -> Selector:
-    version = versions.parse(kubernetes)
+    version = min(versions.parse(kubernetes), versions.NEWEST)
     as_lists = version >= _LISTS_SINCE
     lists = list_attributes or (stored and as_lists)
     includes = lists or (stored and version >= _INCLUDES_SINCE)
     libraries = version if stored else (version[0], version[1] - 1)
-    scope = environment(libraries, lists, includes, consumable_capacity)
+    scope = environment(libraries, lists, includes, consumable_capacity, version)
     allowed = (types.BOOL, types.ANY, types.DYN) if lists else (types.BOOL, types.ANY)
     program = _program(expression, scope, allowed)
-    return Selector(program, list_attributes=lists or as_lists)
+    lazy = Engine(version).attributes_lazy
+    return Selector(program, list_attributes=lists or as_lists, lazy=lazy)
 
 
 def _program(expression: str, scope: Environment, allowed: tuple[Type, ...]) -> Program:

@@ -2,7 +2,9 @@
 
     python tests/conformance/fuzz.py 10000            selectors, and a quarter as many rules
     python tests/conformance/fuzz.py 5000 --only rules --seed 7
+    python tests/conformance/fuzz.py 12500 --kubernetes 1.38
 
+Rules are those of 1.36, whatever the cluster; other versions are compared for selectors.
 Prints every new kind of difference, shrunk, and ends with counts; exit status 1 when there was a
 difference that nothing explains.
 """
@@ -22,10 +24,10 @@ from types import FrameType
 if __package__ is None:
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.conformance.fuzzing.cases import Answer, SelectorCase, differences
+from tests.conformance.fuzzing.cases import DEFAULT, Answer, SelectorCase, differences
 from tests.conformance.fuzzing.deviations import explanation
 from tests.conformance.fuzzing.rules import RuleCase
-from tests.conformance.oracle import Oracle
+from tests.conformance.oracle import MODULES, Oracle, cel_oracle
 
 Case = SelectorCase | RuleCase
 
@@ -42,10 +44,11 @@ ANY_ORDER = "Go's order of map entries is random"
 class Session:
     """A run over many cases: it queries both sides, shrinks and counts."""
 
-    def __init__(self, seed: int, verbose: int) -> None:
+    def __init__(self, seed: int, verbose: int, kubernetes: str = DEFAULT) -> None:
         self.found: list[dict[str, Answer]] = []
         self._random = Random(seed)
-        self._oracle = Oracle()
+        self._kubernetes = kubernetes
+        self._oracle = cel_oracle(kubernetes)
         self._verbose = verbose
         self._reported: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
@@ -55,7 +58,8 @@ class Session:
         """Compare so many cases of a kind."""
         started = time.monotonic()
         for done in range(0, total, BATCH):
-            cases = [kind.generate(self._random) for _ in range(min(BATCH, total - done))]
+            count = min(BATCH, total - done)
+            cases = [kind.generate(self._random, self._kubernetes) for _ in range(count)]
             for case, theirs in zip(cases, self._answers(cases), strict=False):
                 self._compare(case, theirs)
             if done // BATCH % 40 == 39:
@@ -78,7 +82,7 @@ class Session:
             self.counts["oracle stuck"] += 1
             stuck = json.dumps(cases[len(answers)].request(), ensure_ascii=False)
             print(f"no answer of Kubernetes within {PATIENCE:.0f} s: {stuck}", flush=True)
-            self._oracle = Oracle()
+            self._oracle = cel_oracle(self._kubernetes)
         finally:
             watchdog.stop()
         return answers
@@ -209,15 +213,18 @@ def main() -> int:
     parser.add_argument("cases", type=int, nargs="?", default=10_000, help="number of selectors")
     parser.add_argument("--rules", type=int, help="number of rule cases (a quarter of the above)")
     parser.add_argument("--only", choices=("selectors", "rules"))
+    parser.add_argument("--kubernetes", choices=tuple(MODULES), default=DEFAULT)
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1 << 32))
     parser.add_argument("--show", type=int, default=REPORTED_PER_KIND, help="reports per kind")
     parser.add_argument("--save", type=Path, help="add what was reported to a file of test cases")
     given = parser.parse_args()
+    if given.kubernetes != DEFAULT:
+        given.only = "selectors"
     rules = given.cases if given.only == "rules" else given.rules
-    print(f"seed {given.seed}", flush=True)
+    print(f"Kubernetes {given.kubernetes}, seed {given.seed}", flush=True)
     signal.signal(signal.SIGALRM, _too_slow)
     faulthandler.enable()
-    session = Session(given.seed, given.show)
+    session = Session(given.seed, given.show, given.kubernetes)
     if given.only != "rules":
         session.run(SelectorCase, given.cases)
     if given.only != "selectors":

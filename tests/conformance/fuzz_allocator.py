@@ -1,7 +1,7 @@
 """Compares dragoman's allocator with kube-scheduler's on generated clusters.
 
     python tests/conformance/fuzz_allocator.py 10000
-    python tests/conformance/fuzz_allocator.py 5000 --kubernetes 1.37 --seed 7
+    python tests/conformance/fuzz_allocator.py 5000 --kubernetes 1.38 --seed 7
 
 Prints every new kind of difference, shrunk, and ends with counts; exit status 1 when there was a
 difference that nothing explains.
@@ -206,7 +206,7 @@ def main() -> int:
     parser.add_argument("--show", type=int, default=SHOWN, help="reports per kind")
     given = parser.parse_args()
     status = 0
-    for kubernetes in given.kubernetes or ("1.36", "1.37"):
+    for kubernetes in given.kubernetes or ("1.36", "1.37", "1.38"):
         print(f"Kubernetes {kubernetes}, seed {given.seed}", flush=True)
         session = Session(kubernetes, given.seed, given.show)
         session.run(given.cases, progress=True)

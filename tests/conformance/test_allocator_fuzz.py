@@ -6,7 +6,7 @@ from tests.conformance.fuzz_allocator import Session, summary
 from tests.conformance.oracle import OracleUnavailableError
 
 
-@pytest.mark.parametrize("kubernetes", ["1.36", "1.37"])
+@pytest.mark.parametrize("kubernetes", ["1.36", "1.37", "1.38"])
 def test_random_clusters_are_served_as_the_scheduler_serves_them(kubernetes: str) -> None:
     # `make fuzz-allocator` takes other seeds.
     seed = 0

@@ -37,7 +37,7 @@ def test_every_overload_is_declared_in_its_first_version(facts: dict[str, Any]) 
             function,
             overload.name,
         )
-        for since, function, overload in all_overloads()
+        for since, _, function, overload in all_overloads()
     }
     assert declared == expected
 
@@ -48,7 +48,7 @@ def test_every_overload_has_the_declared_parameters_and_result(facts: dict[str, 
         for entry in facts["functions"]
         if not entry["signature"].startswith(LEFT_OUT)
     }
-    for _, _, overload in all_overloads():
+    for _, _, _, overload in all_overloads():
         params = tuple(param.declared for param in overload.params)
         assert (params, overload.result.declared) == shapes[overload.name], overload.name
 

@@ -1,6 +1,6 @@
 """Run the end-to-end suites on every supported Kubernetes version, and write the table of results.
 
-`make test-versions` (VERSIONS="v1.34.4 v1.37.1" SUITES="lifecycle modes" PROCESSES=3) builds what
+`make test-versions` (VERSIONS="v1.34.4 v1.37.2" SUITES="lifecycle modes" PROCESSES=3) builds what
 is missing, runs each suite on each version, and replaces the results of these versions and suites
 in docs/compatibility.md. Results of other versions and suites stay, with their date.
 """
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from dragoman_base.versions import parse_release
 from tests.support.controlplane.toolchain import MODULES
 
 ROOT = Path(__file__).parents[2]
@@ -56,7 +57,7 @@ class Result:
 def versions() -> list[str]:
     """Return the pinned versions, the oldest first."""
     found = (path.name.removeprefix("kubernetes-") for path in MODULES.glob("kubernetes-*"))
-    return sorted(found, key=lambda one: [int(part) for part in one.lstrip("v").split(".")])
+    return sorted(found, key=parse_release)
 
 
 def run(version: str, suite: str, folder: Path) -> Result:

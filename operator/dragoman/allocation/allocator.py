@@ -74,7 +74,7 @@ def allocate(  # noqa: PLR0913 — all but three have defaults
     found = _refused(claims) or _decide(pools, prepared, cluster, budget)
     refusal: Refusal
     if not isinstance(found, Solution):
-        refusal = _named(found, claims) if isinstance(found, FatalError) else found
+        refusal = _named(found, claims) if isinstance(found, (FatalError, NodeError)) else found
     elif len(prepared.claims) == len(claims):
         return Allocated(found, pools, share_ids)
     else:
@@ -117,7 +117,10 @@ def _decide(
     if found is not None and found.steps <= budget and found.looks <= most_looks(budget):
         return found
     searched = _search(pools, prepared, cluster, budget)
-    if key is not None and not isinstance(searched, (FatalError, BudgetExceeded)):
+    # What is remembered names no pool.
+    if key is not None and (
+        isinstance(searched, (Solution, DoesNotFit)) or searched.message == INVALID_POOLS
+    ):
         prepared.remember(key, searched)
     return searched
 
@@ -136,14 +139,17 @@ def _held(
     return found
 
 
-def _named(error: FatalError, claims: Sequence[Claim]) -> FatalError:
+def _named(error: FatalError | NodeError, claims: Sequence[Claim]) -> FatalError | NodeError:
     """Put the names of the claims into an error."""
     pending = [claim for claim in claims if claim.held is None]
     # The scheduler leaves the namespace out here.
     short = error.message.startswith("create NodeSelector")
     names = [claim.name if short else claim.key for claim in pending]
     keys = [claim.key for claim in pending]
-    return replace(error, message=named(error.message, names), claim=named(error.claim, keys))
+    message = named(error.message, names)
+    if isinstance(error, NodeError):
+        return replace(error, message=message)
+    return replace(error, message=message, claim=named(error.claim, keys))
 
 
 def fits(
@@ -174,7 +180,7 @@ def _search(
     try:
         prepared.validate(count)
     except FatalProblemError as error:
-        return _fatal(error)
+        return NodeError(str(error), 0) if error.of_node else _fatal(error)
     search = Search(prepared, view, meant, budget)
     effort = search.attempt
     try:

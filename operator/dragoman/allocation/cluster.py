@@ -60,7 +60,10 @@ class Cluster:
         taint_rules: Iterable[DeviceTaintRule] = (),
     ) -> None:
         self.profile = profile or _default()
-        self.usage = Usage(shares=self.profile.features.ConsumableCapacity)
+        self.usage = Usage(
+            shares=self.profile.features.ConsumableCapacity,
+            qualified=self.profile.names_qualified,
+        )
         self._nodes: dict[str, Node] = {}
         self._given: dict[str, Slice] = {}
         self._effective: dict[str, Slice] = {}

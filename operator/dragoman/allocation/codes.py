@@ -64,6 +64,8 @@ class Code(StrEnum):
     CONSTRAINT_FAILED = "ConstraintFailed"
     """The device lacks the attribute of a constraint: `index`, `attribute`, `kind`. Or too few
     devices have values that go together: `wanted`, and devices by value as `values`."""
+    ATTRIBUTE_UNUSABLE = "AttributeUnusable"
+    """A constraint is on a value that cannot be used (1.38); the pod's attempt ends. `message`."""
     NO_COMBINATION = "NoCombination"
     """Devices serve each request alone, but not all requests together. `constraints`, `counts`
     and `usable` devices of the requests, different `devices` in all, devices by value of each
@@ -224,6 +226,7 @@ WORDS: Mapping[Code, Words] = {
         "no attribute {attribute}",
         ("attribute",),
     ),
+    Code.ATTRIBUTE_UNUSABLE: Words("an attribute that a constraint compares has no usable value"),
     Code.NO_COMBINATION: Words(
         "devices serve each request alone, but not all requests together "
         "(wanted: {counts}; usable: {usable}, {devices} different ones)",

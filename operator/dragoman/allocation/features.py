@@ -1,17 +1,14 @@
 """Feature gates of Dynamic Resource Allocation, and what they mean for the allocator.
 
-Source: pkg/features of Kubernetes 1.34 to 1.37, and the KEPs named in the table.
+Source: pkg/features of Kubernetes 1.34 to 1.38, and the KEPs named in the table.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import Any
 
 from dragoman_base import versions
-from dragoman_base.versions import Version
+from dragoman_base.versions import Since, Version
 
 
 class UnknownGateError(ValueError):
@@ -48,22 +45,18 @@ class Features:
         return frozenset(field.name for field in fields(self) if getattr(self, field.name))
 
 
-_STABLE = frozenset({"AdminAccess", "PrioritizedList", "PartitionableDevices", "DeviceTaints"})
-_INCUBATING = _STABLE | {
+_FIRST = frozenset({"AdminAccess", "PrioritizedList", "PartitionableDevices", "DeviceTaints"})
+_SECOND = _FIRST | {
     "DeviceBindingAndStatus",
     "ConsumableCapacity",
     "FractionalCapacityRange",
 }
-
-
-class _Since:
-    """Whether the version has a behaviour that the scheduler got with a minor version."""
-
-    def __init__(self, minor: int) -> None:
-        self._first = (1, minor)
-
-    def __get__(self, profile: Profile, owner: Any) -> bool:
-        return profile.version >= self._first
+_ALL = frozenset(field.name for field in fields(Features))
+_SUPPORTED: Mapping[Version, Mapping[Variant, frozenset[str]]] = {
+    versions.OLDEST: {Variant.STABLE: _FIRST, Variant.INCUBATING: _SECOND},
+    (1, 38): {Variant.STABLE: _SECOND, Variant.INCUBATING: _ALL},
+}
+"""What each allocator supports, by the first version that has them so; the last supports all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,76 +79,92 @@ class Profile:
         """The version as text, such as "1.36"."""
         return versions.name(self.version)
 
-    invalid_pools_passed = _Since(35)
+    invalid_pools_passed = Since(35)
     """An invalid pool does not end the attempt of a node that needs none of its devices."""
-    incomplete_pools_unused = _Since(35)
+    incomplete_pools_unused = Since(35)
     """A pool that is incomplete on a node has no devices there."""
-    subrequests_apart = _Since(36)
+    subrequests_apart = Since(36)
     """Each subrequest for all devices has devices of its own."""
-    all_means_exhausted = _Since(37)
+    all_means_exhausted = Since(37)
     """A request for all devices means those that others exhausted, too, and so fails."""
-    amounts_checked = _Since(37)
+    amounts_checked = Since(37)
     """An amount that int64 cannot hold ends the attempt; before, it wraps around."""
-    compatibility_groups = _Since(37)
+    compatibility_groups = Since(37)
     """Devices have compatibility groups."""
-    configs_once = _Since(37)
+    configs_once = Since(37)
     """A config is copied once; before, once for each request that it names."""
-    constraints_restored = _Since(37)
+    constraints_restored = Since(37)
     """What a rejected device narrowed is wide again, and each device of a request is compared."""
-    counters_by_driver = _Since(37)
+    counters_by_driver = Since(37)
     """Pools of one name have counters of their own in each driver."""
-    counters_by_node = _Since(37)
+    counters_by_node = Since(37)
     """Slices with counters belong to the pool on the nodes that they select."""
-    derived_attributes = _Since(37)
+    derived_attributes = Since(37)
     """Requests have derived attributes."""
-    devices_limited = _Since(37)
+    devices_limited = Since(37)
     """Requests that need more devices than a claim may have end the attempt early."""
-    list_gate_passed = _Since(37)
+    list_gate_passed = Since(37)
     """The scheduler passes the gate of list attributes on (kubernetes/kubernetes#139332)."""
-    lists_in_selectors = _Since(37)
+    lists_in_selectors = Since(37)
     """Selectors see attributes as lists where they say so."""
-    rules_need_selector = _Since(37)
+    rules_need_selector = Since(37)
     """A DeviceTaintRule without selector taints nothing; before, every device."""
-    selectors_advised = _Since(37)
+    selectors_advised = Since(37)
     """Errors of selectors name the device, and how to guard against absent names."""
-    shares_without_capacity = _Since(37)
+    shares_without_capacity = Since(37)
     """A device is shared also where no share of it consumes capacity."""
-    taints_before_counters = _Since(37)
+    taints_before_counters = Since(37)
     """Counters of a tainted device are not looked at."""
+    broken_pools_of_node = Since(38)
+    """A request for all devices that meets a broken pool fails on this node; before, on all."""
+    names_qualified = Since(38)
+    """A name without domain and one with the driver's are the same attribute or capacity."""
+    negative_requests_refused = Since(38)
+    """A negative request ends the attempt; before, a policy could round it up."""
+    shares_block = Since(38)
+    """A device that is shared no more is not given while shares of it are held."""
+    unusable_values_fatal = Since(38)
+    """A constraint on a value that cannot be used ends the attempt; before, it does not hold."""
+    _combining = Since(38)
+    """The oldest allocator searches as the second one does."""
 
     @property
     def stable(self) -> bool:
-        """Whether the oldest of the three allocators runs."""
-        return self.variant is Variant.STABLE
+        """Whether an allocator runs that sorts nothing and permutes the devices of a request."""
+        return self.variant is Variant.STABLE and not self._combining
 
     @property
     def experimental(self) -> bool:
-        """Whether the newest of the three allocators runs."""
+        """Whether an allocator runs that knows about operations of the node."""
+        if self._combining:
+            return self.variant is not Variant.STABLE
         return self.variant is Variant.EXPERIMENTAL
 
 
 _DEFAULT = versions.name(versions.DEFAULT)
 
 ALPHA, BETA, GA, LOCKED = "alpha", "beta", "GA", "locked"
+BETA_OFF = "beta, off"
+"""Off by default; also a default that needs the release as compatibility version."""
 
-# Gate: the stage in 1.34, 1.35, 1.36, 1.37; empty where it does not exist.
-_GATES: Mapping[str, tuple[str, str, str, str]] = {
-    "DynamicResourceAllocation": (GA, LOCKED, LOCKED, LOCKED),
-    "DRAAdminAccess": (BETA, BETA, LOCKED, LOCKED),
-    "DRAPrioritizedList": (BETA, BETA, GA, LOCKED),
-    "DRAPartitionableDevices": (ALPHA, ALPHA, BETA, BETA),
-    "DRADeviceTaints": (ALPHA, ALPHA, BETA, GA),
-    "DRADeviceTaintRules": ("", ALPHA, ALPHA, BETA),
-    "DRADeviceBindingConditions": (ALPHA, ALPHA, BETA, BETA),
-    "DRAResourceClaimDeviceStatus": (BETA, BETA, BETA, BETA),
-    "DRAConsumableCapacity": (ALPHA, ALPHA, BETA, BETA),
-    "DRAExtendedResource": (ALPHA, ALPHA, BETA, BETA),
-    "DRASchedulerFilterTimeout": (BETA, BETA, BETA, BETA),
-    "DRAFractionalCapacityRange": ("", "", "", BETA),
-    "DRAListTypeAttributes": ("", "", ALPHA, ALPHA),
-    "DRAOptionalNodeOperations": ("", "", "", ALPHA),
-    "DRADerivedAttributes": ("", "", "", ALPHA),
-    "DRADeviceCompatibilityGroups": ("", "", "", ALPHA),
+# Gate: the stage in 1.34, 1.35, 1.36, 1.37, 1.38; empty where it does not exist.
+_GATES: Mapping[str, tuple[str, str, str, str, str]] = {
+    "DynamicResourceAllocation": (GA, LOCKED, LOCKED, LOCKED, ""),
+    "DRAAdminAccess": (BETA, BETA, LOCKED, LOCKED, LOCKED),
+    "DRAPrioritizedList": (BETA, BETA, GA, LOCKED, LOCKED),
+    "DRAPartitionableDevices": (ALPHA, ALPHA, BETA, BETA, LOCKED),
+    "DRADeviceTaints": (ALPHA, ALPHA, BETA, GA, LOCKED),
+    "DRADeviceTaintRules": ("", ALPHA, BETA_OFF, GA, LOCKED),
+    "DRADeviceBindingConditions": (ALPHA, ALPHA, BETA, BETA, LOCKED),
+    "DRAResourceClaimDeviceStatus": (BETA, BETA, BETA, LOCKED, LOCKED),
+    "DRAConsumableCapacity": (ALPHA, ALPHA, BETA, BETA, GA),
+    "DRAExtendedResource": (ALPHA, ALPHA, BETA, LOCKED, LOCKED),
+    "DRASchedulerFilterTimeout": (BETA, BETA, BETA, BETA, BETA),
+    "DRAFractionalCapacityRange": ("", "", "", BETA_OFF, GA),
+    "DRAListTypeAttributes": ("", "", ALPHA, ALPHA, ALPHA),
+    "DRAOptionalNodeOperations": ("", "", "", ALPHA, ALPHA),
+    "DRADerivedAttributes": ("", "", "", ALPHA, ALPHA),
+    "DRADeviceCompatibilityGroups": ("", "", "", ALPHA, ALPHA),
 }
 
 
@@ -214,18 +223,19 @@ def profile_of(version: Version, features: Features, variant: Variant | None = N
         variant: The allocator to run; None for the first that supports all features.
     """
     if variant is None:
-        if features.enabled <= _STABLE:
-            variant = Variant.STABLE
-        elif features.enabled <= _INCUBATING:
-            variant = Variant.INCUBATING
-        else:
-            variant = Variant.EXPERIMENTAL
+        supported = _SUPPORTED[max(since for since in _SUPPORTED if since <= version)]
+        fitting = (one for one, known in supported.items() if features.enabled <= known)
+        variant = next(fitting, Variant.EXPERIMENTAL)
     return Profile(version, features, variant, list_attributes=features.ListTypeAttributes)
 
 
 def _enabled(version: Version, gates: Mapping[str, bool]) -> dict[str, bool]:
     stages = {name: row[version[1] - versions.OLDEST[1]] for name, row in _GATES.items()}
-    default = {ALPHA: gates.get("AllAlpha", False), BETA: gates.get("AllBeta", True)}
+    default = {
+        ALPHA: gates.get("AllAlpha", False),
+        BETA: gates.get("AllBeta", True),
+        BETA_OFF: gates.get("AllBeta", False),
+    }
     on = {name: default.get(stage, True) for name, stage in stages.items() if stage}
     for name, value in gates.items():
         if name in ("AllAlpha", "AllBeta"):

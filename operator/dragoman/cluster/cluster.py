@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from dragoman.cluster.clusterstate import ClusterState
 from dragoman.kube.client import Client
-from dragoman.kube.discovery import Served, retried
+from dragoman.kube.discovery import Served, retried, warn_beyond
 from dragoman.kube.informer import Informer
 from dragoman.kube.recent import Recent
 from dragoman.kube.resources import NODES, PODS
@@ -185,6 +185,7 @@ class ClusterStores:
         if not self._kubernetes:
             found = await retried("Cannot read the server's version", self.client.get, "/version")
             self._kubernetes = str(found.get("gitVersion") or "")
+            warn_beyond(self._kubernetes)
         return self._kubernetes
 
     def unready(self) -> str | None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 from dragoman.kube.backoff import Backoff
@@ -12,7 +13,7 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import NODES, Resource
 from dragoman.logs import logger
 from dragoman.settings import PodGroupClaims
-from dragoman_base.versions import OLDEST, parse
+from dragoman_base.versions import OLDEST, beyond, parse
 from dragoman_base.versions import name as version_name
 
 DRA_GROUP = "resource.k8s.io"
@@ -98,12 +99,21 @@ class ServedDevices:
 
 async def discover_devices(api: Client, served: Served) -> ServedDevices:
     """Find out where the API server serves devices; raise ApiError where it does not answer."""
+    kubernetes = str((await api.get("/version")).get("gitVersion") or "")
+    warn_beyond(kubernetes)
     return ServedDevices(
         slices=served.slices,
         classes=Resource(DRA_GROUP, served.claims.version, "deviceclasses"),
         rules=await find_resource(api, DRA_GROUP, OPTIONAL_VERSIONS, "devicetaintrules"),
-        kubernetes=str((await api.get("/version")).get("gitVersion") or ""),
+        kubernetes=kubernetes,
     )
+
+
+@cache
+def warn_beyond(kubernetes: str) -> None:
+    """Warn once where a server is newer than what is known."""
+    if said := beyond(kubernetes):
+        log.warning("This cluster is newer than what is known", answers=said)
 
 
 async def feature_enabled(api: Client, gate: str) -> bool | None:

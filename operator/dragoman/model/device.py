@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 import orjson
@@ -30,6 +30,7 @@ from dragoman.model.fields import (
 from dragoman.model.nodeselector import NodeSelector, node_selector
 from dragoman.model.taints import Taint, parse_taint
 
+_Named = TypeVar("_Named")
 _ZERO = amount("0")
 _contents: WeakValueDictionary[bytes, Content] = WeakValueDictionary()
 """Devices that look alike, by driver and document, while any slice has them."""
@@ -37,6 +38,19 @@ _traits: WeakValueDictionary[bytes, Traits] = WeakValueDictionary()
 """What devices have beside names and attributes, by driver and all other fields."""
 _alike: WeakValueDictionary[bytes, Content] = WeakValueDictionary()
 """A content of each of these traits."""
+
+
+def qualified(name: str, driver: str) -> str:
+    """Return the name of an attribute or capacity with its domain."""
+    return name if "/" in name else f"{driver}/{name}"
+
+
+def unambiguous(named: Mapping[str, _Named], driver: str) -> Mapping[str, _Named]:
+    """Drop what is published under a name with the driver's domain, too (1.38)."""
+    own = {name.removeprefix(f"{driver}/") for name in named if name.startswith(f"{driver}/")}
+    if own.isdisjoint(named):
+        return named
+    return {name: value for name, value in named.items() if "/" in name or name not in own}
 
 
 class CapacityPolicy(NamedTuple):

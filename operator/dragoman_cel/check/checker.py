@@ -75,7 +75,21 @@ class _Checker:
     # Names ----------------------------------------------------------------------------------
 
     def undeclared(self, pos: int, name: str) -> Type:
-        return self.report(pos, f"undeclared reference to '{name}' (in container '')")
+        catalog = self.scope.catalog
+        end = " (in container '')" if catalog is None else catalog.suggestion(name)
+        return self.report(pos, f"undeclared reference to '{name}'{end}")
+
+    def misspelt(self, pos: int, prefix: str, name: str) -> bool:
+        """Report a name in a namespace that is not declared, where a near name is."""
+        catalog = self.scope.catalog
+        if catalog is None or not catalog.near(f"{prefix}.{name}"):
+            return False
+        parts = prefix.removeprefix(".").split(".")
+        for count in range(1, len(parts) + 1):
+            if self.names.lookup(".".join(parts[:count]))[0] is not None:
+                return False
+        self.undeclared(pos, f"{prefix}.{name}")
+        return True
 
     def literal(self, node: Literal) -> Type:
         return SCALARS[type(node.value)]
@@ -95,6 +109,8 @@ class _Checker:
                 if found is not None:
                     node.constant, node.variable = constant, name
                     return found
+                if self.misspelt(node.pos, *name.rsplit(".", 1)):
+                    return ERROR
         found = self.field(node, node.operand, node.name, optional=False)
         return types.BOOL if node.test else self.bindings.substitute(found)
 
@@ -154,6 +170,8 @@ class _Checker:
                 if name in self.scope.functions:
                     node.function, node.target = name, None
                     return self.resolve(node, args)
+                if self.misspelt(node.pos, *name.rsplit(".", 1)):
+                    return ERROR
             args.insert(0, self.visit(target))
         name = node.function.removeprefix(".") if target is None else node.function
         if name not in self.scope.functions:

@@ -1,6 +1,7 @@
 """The functions of each Kubernetes version, parsed from `signatures.SIGNATURES`."""
 
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 
@@ -11,7 +12,7 @@ from dragoman_cel.check.signatures import ALTERNATIVES, SIGNATURES
 from dragoman_cel.types import Type
 
 _BRACES = re.compile(r"\{(.*?)\}")
-_LINE = re.compile(r"(\d+)\.(\d+) (member|global) (\S+) ([^(]+)\((.*)\) -> (.*)")
+_LINE = re.compile(r"(\d+)\.(\d+)(?:-(\d+)\.(\d+))? (member|global) (\S+) ([^(]+)\((.*)\) -> (.*)")
 _NAMED = {
     kind.text: kind
     for kind in (
@@ -20,6 +21,7 @@ _NAMED = {
         types.SEMVER, types.URL, types.FORMAT,
     )
 }  # fmt: skip
+_ALWAYS: Version = (sys.maxsize, 0)
 _AUTHORIZATION = "kubernetes.authorization."
 
 
@@ -27,15 +29,15 @@ _AUTHORIZATION = "kubernetes.authorization."
 def overloads_of(version: Version) -> dict[str, tuple[Overload, ...]]:
     """Return the overloads of each function of a Kubernetes version, in declaration order."""
     found: dict[str, list[Overload]] = {}
-    for since, function, overload in all_overloads():
-        if since <= version:
+    for since, until, function, overload in all_overloads():
+        if since <= version <= until:
             found.setdefault(function, []).append(overload)
     return {function: tuple(overloads) for function, overloads in found.items()}
 
 
 @cache
-def all_overloads() -> tuple[tuple[Version, str, Overload], ...]:
-    """Return (first version, function, overload) of every signature."""
+def all_overloads() -> tuple[tuple[Version, Version, str, Overload], ...]:
+    """Return (first version, last version, function, overload) of every signature."""
     lines = SIGNATURES.strip().splitlines()
     return tuple(parse_overload(each) for line in lines for each in _expanded(line))
 
@@ -49,15 +51,16 @@ def _expanded(line: str) -> Iterator[str]:
         yield "".join(parts)
 
 
-def parse_overload(line: str) -> tuple[Version, str, Overload]:
-    """Parse one line of the table: first version, function, overload."""
+def parse_overload(line: str) -> tuple[Version, Version, str, Overload]:
+    """Parse one line of the table: first version, last version, function, overload."""
     match = _LINE.fullmatch(line)
     assert match is not None, line
-    major, minor, style, name, function, params, result = match.groups()
+    major, minor, *last, style, name, function, params, result = match.groups()
     names = tuple(dict.fromkeys(re.findall(r"<(\w+)>", line)))
     kinds = tuple(map(_type, _split(params)))
     overload = Overload(name, style == "member", kinds, _type(result), names)
-    return (int(major), int(minor)), function, overload
+    until = (int(last[0]), int(last[1])) if last[0] else _ALWAYS
+    return (int(major), int(minor)), until, function, overload
 
 
 @cache

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman_cel import types
+from dragoman_cel.check.catalog import Catalog
 from dragoman_cel.check.overloads import Overload, fitting
 from dragoman_cel.syntax.nodes import Call
 from dragoman_cel.types import Bindings, Settled, Type
@@ -31,6 +32,7 @@ class Scope:
     type_names: Mapping[str, Type]  # The types that expressions can name
     structs: Mapping[str, Mapping[str, Type]]  # The fields of each declared object type
     checks_literals: bool  # Whether constants are checked at compile time
+    catalog: Catalog | None = None  # Names to suggest; None where none are
     # A cache of overload resolutions; every thread would compute the same
     resolved: dict[Any, Any] = field(default_factory=dict)
 

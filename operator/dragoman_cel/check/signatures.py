@@ -1,10 +1,10 @@
 """Every function overload of Kubernetes' CEL, with the version that introduced it.
 
-A line holds: first Kubernetes version (1.28 stands for 1.28 and before), call style, overload id,
-signature. The receiver of a member function is its first parameter. `<A>` is a type parameter.
+A line holds: first Kubernetes version (1.28 stands for 1.28 and before), with the last one behind
+a dash where there is one, call style, overload id, signature. The receiver of a member function is its first parameter. `<A>` is a type parameter.
 Braces hold alternatives, or the name of some: the line stands for one overload with the first
 alternative of each brace, one with the second of each, and so on.
-Source: `cel.Env.Functions()` of the 1.36 base environment. Selectors and rules have no authorizer;
+Source: `cel.Env.Functions()` of the base environments. Selectors and rules have no authorizer;
 its functions are declared so that a call of them fails with cel-go's text.
 """
 
@@ -83,7 +83,9 @@ SIGNATURES = """
 1.28 member quantity_compare_to compareTo(kubernetes.Quantity, kubernetes.Quantity) -> int
 1.28 member {contains|ends_with|starts_with}_string {contains|endsWith|startsWith}(string, string) -> bool
 1.28 global {double|int64|string|uint64}_to_double double({double|int|string|uint}) -> double
-1.28 global {duration|int64|string}_to_duration duration({duration|int|string}) -> duration
+1.28 global duration_to_duration duration(duration) -> duration
+1.28-1.36 global int64_to_duration duration(int) -> duration
+1.28 global string_to_duration duration(string) -> duration
 1.28 global to_dyn dyn(<A>) -> dyn
 1.28 member string_find_string find(string, string) -> string
 1.28 member string_find_all_string{|_int} findAll(string, string{|, int}) -> list(string)
@@ -182,4 +184,6 @@ SIGNATURES = """
 1.34 member list_reverse reverse(list(<T>)) -> list(<T>)
 1.34 member list_slice slice(list(<T>), int, int) -> list(<T>)
 1.34 member list_{qualified}_sort sort(list({comparable})) -> list({comparable})
+1.37 member list_includes_dyn_dyn includes(dyn, dyn) -> bool
+1.38 member cidr_is_mask isMask(net.CIDR) -> bool
 """

@@ -15,20 +15,21 @@ from dragoman_cel.compile.closure import ABSENT, Closure, Code, known, spend_cos
 from dragoman_cel.cost import COSTED_BY_RESULT, FAILED, CostFunction
 from dragoman_cel.data import Invalid
 from dragoman_cel.errors import EvaluationError, OperationError
-from dragoman_cel.representation import NONE, Optional
+from dragoman_cel.representation import NONE, Optional, no_such_overload
 from dragoman_cel.state import COST, Paced, State
 
 Function = Callable[..., Any]
 """An overload: function of the arguments, or of (state, *arguments)."""
 
 
-def call(
+def call(  # noqa: PLR0913 — how a call is made
     function: Function,
     args: Sequence[Closure],
     call_cost: int | CostFunction,
     *,
     stateful: bool,
     sequence: bool = False,
+    strict: bool = False,
 ) -> Closure:
     """Compile a call.
 
@@ -38,6 +39,7 @@ def call(
         call_cost: Cost of the call itself.
         stateful: Whether the function takes the state first.
         sequence: Whether a failed argument ends the evaluation of arguments.
+        strict: Whether a failed argument ends the call, which then costs nothing.
     """
     cost = sum(arg.cost for arg in args)
     flat = all(arg.flat for arg in args)
@@ -46,6 +48,9 @@ def call(
         once = _once(pure, [arg.constant for arg in args], call_cost)
         if once is not None:
             return once
+    if strict:
+        run = _strict(function, args, call_cost, stateful=stateful)
+        return Closure(run, cost + _fixed(call_cost), flat and isinstance(call_cost, int))
     if len(args) > 2 or (sequence and len(args) == 2):
         return _in_sequence(function, args, call_cost, cost, stateful=stateful)
     if not isinstance(call_cost, int):
@@ -87,6 +92,64 @@ def _in_sequence(
         return Closure(run, cost, flat=False)
     run = _sequence(function, args, call_cost, stateful=stateful)
     return Closure(run, cost + _fixed(call_cost), flat=False)
+
+
+def _strict(
+    function: Function, args: Sequence[Closure], call_cost: int | CostFunction, *, stateful: bool
+) -> Code:
+    """Compile a call that costs nothing where an argument fails."""
+    codes, fixed = [arg.run for arg in args], _fixed(call_cost)
+    varies = None if isinstance(call_cost, int) else call_cost
+    # The refund after a failure of each argument: the arguments behind it and the call.
+    unpaid = [sum(arg.cost for arg in args[n + 1 :]) + fixed for n in range(len(args))]
+    if len(args) == 1 and varies is None:
+        return _strict_unary(function, codes[0], fixed, stateful=stateful)
+    if len(args) == 2 and varies is None and not stateful:
+        return _strict_pair(function, codes[0], args[1], unpaid)
+
+    def run(state: State) -> Any:
+        values: list[Any] = []
+        try:
+            for code in codes:
+                values.append(code(state))  # noqa: PERF401 — how far it came decides the refund
+        except EvaluationError:
+            state[COST] -= unpaid[len(values)]
+            raise
+        if varies is None:
+            return function(state, *values) if stateful else function(*values)
+        return _charged_call(function, values, varies, state, stateful=stateful)
+
+    return run
+
+
+def _strict_unary(function: Function, code: Code, fixed: int, *, stateful: bool) -> Code:
+    def run(state: State) -> Any:
+        try:
+            value = code(state)
+        except EvaluationError:
+            state[COST] -= fixed
+            raise
+        return function(state, value) if stateful else function(value)
+
+    return run
+
+
+def _strict_pair(function: Function, first: Code, second: Closure, unpaid: list[int]) -> Code:
+    both_left, call_left = unpaid
+    other, known = second.run, second.known
+
+    def run(state: State) -> Any:
+        left = both_left
+        try:
+            one = first(state)
+            left = call_left
+            two = other(state) if known is ABSENT else known
+        except EvaluationError:
+            state[COST] -= left
+            raise
+        return function(one, two)
+
+    return run
 
 
 def _once(function: Function, values: list[Any], call_cost: int | CostFunction) -> Closure | None:
@@ -267,8 +330,15 @@ def _sequence(
     return run
 
 
-def or_else(optional: Closure, other: Closure, *, unwrap: bool) -> Closure:
-    """Compile `optional.or(other)` and `optional.orValue(other)`, which cost nothing themselves."""
+def or_else(optional: Closure, other: Closure, *, unwrap: bool, only: bool) -> Closure:
+    """Compile `optional.or(other)` and `optional.orValue(other)`, which cost nothing themselves.
+
+    Args:
+        optional: The receiver.
+        other: The argument.
+        unwrap: Whether the content is the result.
+        only: Whether a receiver fails that is no optional.
+    """
     run_optional, run_other, cost = optional.run, other.run, other.cost
 
     def run(state: State) -> Any:
@@ -276,7 +346,11 @@ def or_else(optional: Closure, other: Closure, *, unwrap: bool) -> Closure:
         if value is NONE:
             state[COST] += cost
             return run_other(state)
-        if not unwrap or type(value) is not Optional:
+        if type(value) is not Optional:
+            if only:
+                raise no_such_overload()
+            return value
+        if not unwrap:
             return value
         if type(value.value) is Invalid:
             raise value.value.error

@@ -31,18 +31,22 @@ from dragoman_cel.values.scalars import Uint
 _FIXED = (types.BOOL, types.INT, types.UINT, types.DOUBLE, types.TIMESTAMP, types.DURATION)
 
 
-def equals(left: Closure, right: Closure, kinds: tuple[Type, Type], *, negated: bool) -> Closure:
-    """Compile `==`, or `!=` when negated."""
+def equals(
+    left: Closure, right: Closure, kinds: tuple[Type, Type], *, negated: bool, strict: bool
+) -> Closure:
+    """Compile `==`, or `!=` when negated; where strict, a failed left side is the last to run."""
     cost = left.cost + right.cost
     flat = left.flat and right.flat
     test = operator.ne if negated else operator.eq
     if kinds[0] is kinds[1] and kinds[0] in _FIXED:
-        return Closure(_alike(test, left, right), cost + 1, flat)
+        run = _strict_alike(test, left, right, 0) if strict else _alike(test, left, right)
+        return Closure(run, cost + 1, flat)
     if not left.is_constant and type(right.constant) in _SIMPLE:
-        return _with_constant(left, right.constant, negated=negated)
+        return _with_constant(left, right.constant, negated=negated, unit=strict)
     if not right.is_constant and type(left.constant) in _SIMPLE and _is_scalar(kinds[1]):
         return _with_constant(right, left.constant, negated=negated)
-    return Closure(_any(left.run, right.run, negated=negated), cost, flat=False)
+    run = _strict_any(left, right, negated=negated) if strict else _any(left, right, negated)
+    return Closure(run, cost, flat=False)
 
 
 def _is_scalar(kind: Type) -> bool:
@@ -61,14 +65,49 @@ def _alike(test: Callable[[Any, Any], bool], left: Closure, right: Closure) -> C
     return lambda state: test(*both(first, second, state))
 
 
+def _strict_alike(
+    test: Callable[[Any, Any], bool], left: Closure, right: Closure, own: int
+) -> Code:
+    """Compile a comparison whose failed left side is the last to run.
+
+    Args:
+        test: Compares.
+        left: One side.
+        right: The other one.
+        own: What a failure of a side refunds of the comparison itself.
+    """
+    first, second, behind = left.run, right.run, right.cost + own
+
+    def run(state: State) -> bool:
+        refund = behind
+        try:
+            one = first(state)
+            refund = own
+            two = second(state)
+        except EvaluationError:
+            state[COST] -= refund
+            raise
+        return test(one, two)
+
+    return run
+
+
 _SIMPLE = frozenset((str, int, bool))
 
 
-def _with_constant(closure: Closure, constant: Any, *, negated: bool) -> Closure:
+def _with_constant(
+    closure: Closure, constant: Any, *, negated: bool, unit: bool = False
+) -> Closure:
     """Compile the comparison of any value with a constant text, int or bool.
 
     The caller charges the cost for the constant's size; a shorter or failed value refunds the
     difference.
+
+    Args:
+        closure: The value.
+        constant: The constant.
+        negated: Whether unequal values are meant.
+        unit: Whether a failed value costs one unit, whatever the constant.
     """
     code, of = closure.run, type(constant)
     most = tenth(size(constant))
@@ -82,7 +121,7 @@ def _with_constant(closure: Closure, constant: Any, *, negated: bool) -> Closure
         try:
             value = code(state)
         except OperationError:
-            state[COST] += equality(FAILED, constant) - most
+            state[COST] += (1 if unit else equality(FAILED, constant)) - most
             raise
         if type(value) is of:
             if value == constant:
@@ -94,9 +133,29 @@ def _with_constant(closure: Closure, constant: Any, *, negated: bool) -> Closure
     return Closure(run, closure.cost + most, closure.flat)
 
 
-def _any(left: Code, right: Code, *, negated: bool) -> Code:
+def _strict_any(left: Closure, right: Closure, *, negated: bool) -> Code:
+    first, second, behind = left.run, right.run, right.cost
+
     def run(state: State) -> bool:
-        one, two, failure = operands(left, right, state)
+        try:
+            one = first(state)
+        except OperationError:
+            state[COST] += 1 - behind
+            raise
+        try:
+            two = second(state)
+        except OperationError:
+            state[COST] += equality(one, FAILED)
+            raise
+        state[COST] += _equality_cost(one, two, negated=negated)
+        return _equality(one, two, state, negated=negated)
+
+    return run
+
+
+def _any(left: Closure, right: Closure, negated: bool) -> Code:  # noqa: FBT001 — as above
+    def run(state: State) -> bool:
+        one, two, failure = operands(left.run, right.run, state)
         if failure is not None:
             state[COST] += equality(one, two)
             raise failure
@@ -151,16 +210,19 @@ _EXACT_ORDER = (types.INT, types.UINT, types.BOOL, types.TIMESTAMP, types.DURATI
 
 
 def ordered(
-    function: str, left: Closure, right: Closure, kinds: tuple[Type, Type]
+    function: str, left: Closure, right: Closure, kinds: tuple[Type, Type], *, strict: bool
 ) -> Closure | None:
     """Compile an ordering of two values of one simple type; None for any other."""
     if kinds[0] is not kinds[1] or kinds[0] not in _EXACT_ORDER:
         return None
-    run = _alike(_TESTS[function], left, right)
+    test = _TESTS[function]
+    run = _strict_alike(test, left, right, 1) if strict else _alike(test, left, right)
     return Closure(run, left.cost + right.cost + 1, left.flat and right.flat)
 
 
-def ordered_with(function: str, left: Closure, number: int, other: Code2) -> Closure:
+def ordered_with(
+    function: str, left: Closure, number: int, other: Code2, *, strict: bool
+) -> Closure:
     """Compile an ordering of any value with a constant int.
 
     Args:
@@ -168,6 +230,7 @@ def ordered_with(function: str, left: Closure, number: int, other: Code2) -> Clo
         left: The value.
         number: The constant.
         other: Compares values that are not ints, or raises.
+        strict: Whether the ordering of a failed value costs nothing.
     """
     test, code = _TESTS[function], left.run
 
@@ -175,13 +238,26 @@ def ordered_with(function: str, left: Closure, number: int, other: Code2) -> Clo
         value = code(state)
         return test(value, number) if type(value) is int else other(value, number)
 
-    return Closure(run, left.cost + 1, left.flat)
+    def run_strictly(state: State) -> bool:
+        try:
+            value = code(state)
+        except EvaluationError:
+            state[COST] -= 1
+            raise
+        return test(value, number) if type(value) is int else other(value, number)
+
+    return Closure(run_strictly if strict else run, left.cost + 1, left.flat)
 
 
 def contained(
-    item: Closure, items: Closure, kinds: tuple[Type, Type], overloads: tuple[str, ...]
+    item: Closure,
+    items: Closure,
+    kinds: tuple[Type, Type],
+    overloads: tuple[str, ...],
+    *,
+    strict: bool,
 ) -> Closure:
-    """Compile `item in items`."""
+    """Compile `item in items`; where strict, a failed side ends it, and it costs nothing."""
     if overloads == ("in_list",) and items.is_constant:
         if not items.constant:
             return constant(value=False)
@@ -189,11 +265,39 @@ def contained(
         if members is not None:
             return Closure(_in_set(item.run, members), item.cost, item.flat)
     cost = item.cost + items.cost
+    if strict:
+        return _strict_contained(item, items, overloads)
     if overloads == ("in_list",):
         return Closure(_in_list(item.run, items.run), cost, flat=False)
     straight = kinds[0] is types.STRING and kinds[1].kind is Kind.MAP
     run = _in_map(item, items.run) if straight else _in_any(item.run, items.run)
     return Closure(run, cost + 1, item.flat and items.flat)
+
+
+def _strict_contained(item: Closure, items: Closure, overloads: tuple[str, ...]) -> Closure:
+    listed = overloads == ("in_list",)
+    own = 0 if listed else 1
+    first, second, behind = item.run, items.run, items.cost + own
+
+    def run(state: State) -> bool:
+        refund = behind
+        try:
+            one = first(state)
+            refund = own
+            many = second(state)
+        except EvaluationError:
+            state[COST] -= refund
+            raise
+        if listed:
+            state[COST] += size(many)
+        try:
+            return _has(many, one, state)
+        except EvaluationAborted:
+            state[COST] -= own  # cel-go fails before it charges the call
+            raise
+
+    cost = item.cost + items.cost + own
+    return Closure(run, cost, item.flat and items.flat and not listed)
 
 
 def _members(items: list[Any]) -> dict[type, frozenset[Any]] | None:

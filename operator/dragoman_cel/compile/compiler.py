@@ -21,6 +21,7 @@ from dragoman_cel.compile.selections import Qualifier, Selection
 from dragoman_cel.compile.statictypes import StaticTypes
 from dragoman_cel.compile.variables import Variables, bind, bound_variable
 from dragoman_cel.cost import call_cost_of
+from dragoman_cel.engine import Engine
 from dragoman_cel.errors import EvaluationError, OperationError
 from dragoman_cel.library import OVERLOADS
 from dragoman_cel.library.conversions import type_named
@@ -48,6 +49,7 @@ def compile_tree(
     tree: Node,
     variables: Mapping[str, int],
     functions: Mapping[str, Sequence[Overload]],
+    engine: Engine,
     *,
     guarded: bool = False,
 ) -> Compiled:
@@ -57,12 +59,13 @@ def compile_tree(
         tree: Annotated by the checker, without errors.
         variables: Slot of each variable, from FIRST_VARIABLE on.
         functions: The overloads of the environment.
+        engine: How the release evaluates.
         guarded: Whether data may be `Invalid`, so that every read of data checks the value.
 
     Raises:
         CompileError: `program instantiation failed: ..` when a constant cannot be converted.
     """
-    compiler = _Compiler(variables, functions, guarded=guarded)
+    compiler = _Compiler(variables, functions, engine, guarded=guarded)
     closure = compiler.closure(tree)
     return Compiled(closure.run, closure.cost, compiler.variables.slots)
 
@@ -72,9 +75,12 @@ class _Compiler:
         self,
         variables: Mapping[str, int],
         functions: Mapping[str, Sequence[Overload]],
+        engine: Engine,
         *,
         guarded: bool,
     ) -> None:
+        self.engine = engine
+        self.charged = engine.failures_qualify
         self.guarded = guarded
         self.functions = functions
         self.variables = Variables(variables)
@@ -88,7 +94,7 @@ class _Compiler:
         plan = self._plans.get(id(node))
         if plan is None:
             plan = self._plans[id(node)] = _planner(node)(self, node)
-        return plan if isinstance(plan, Closure) else self.read(plan.closure())
+        return plan if isinstance(plan, Closure) else self.read(plan.closure(charged=self.charged))
 
     def read(self, closure: Closure) -> Closure:
         """Compile a read of data, which fails if the data is invalid."""
@@ -97,7 +103,11 @@ class _Compiler:
     def bare(self, node: Node) -> Closure:
         """Compile a node as a branch or key, where a selection has no cost of its own."""
         plan = self.plan(node)
-        return plan if isinstance(plan, Closure) else self.read(plan.closure(bare=True))
+        return (
+            plan
+            if isinstance(plan, Closure)
+            else self.read(plan.closure(bare=True, charged=self.charged))
+        )
 
     def selection(self, node: Node) -> Selection:
         """Compile a node as the start of a selection."""
@@ -142,7 +152,7 @@ class _Compiler:
             items.append(self.closure(item))  # noqa: PERF401 — a comprehension is one more frame
         # The content of an optional may be what cel-go could not convert.
         self.guarded |= bool(node.optional)
-        return list_literal(items, node.optional)
+        return list_literal(items, node.optional, strict=self.engine.arguments_first)
 
     def map_node(self, node: MapNode) -> Closure:
         entries = []
@@ -150,7 +160,7 @@ class _Compiler:
             pair = self.closure(entry.key), self.closure(entry.value), entry.optional
             entries.append(pair)
             self.guarded |= entry.optional
-        return map_literal(entries)
+        return map_literal(entries, strict=self.engine.arguments_first)
 
     # Calls ----------------------------------------------------------------------------------
 
@@ -177,33 +187,46 @@ class _Compiler:
                 run = self._patterns.function(node.function, args[1].constant)
             except EvaluationError as error:
                 raise instantiation_failure(error) from None
-            call_cost = call_cost_of(node.function, node.overloads)
-            return call(run, args, call_cost, stateful=True, sequence=True)
+            call_cost = call_cost_of(node.function, node.overloads, self.engine)
+            strict = self.engine.arguments_first
+            return call(run, args, call_cost, stateful=True, sequence=True, strict=strict)
         exact = all(map(self._types.exact, nodes))
-        return function_call(node, args, self.functions[node.function], exact=exact)
+        overloads = self.functions[node.function]
+        return function_call(node, args, overloads, self.engine, exact=exact)
 
     def equality(self, node: Call) -> Closure:
         left, right = node.args
         kinds = (self._types.of(left), self._types.of(right))
-        negated = node.function == "_!=_"
-        return comparisons.equals(self.closure(left), self.closure(right), kinds, negated=negated)
+        negated, strict = node.function == "_!=_", self.engine.arguments_first
+        return comparisons.equals(
+            self.closure(left), self.closure(right), kinds, negated=negated, strict=strict
+        )
 
     def ordering(self, node: Call) -> Closure:
         left, right = node.args
         kinds = (self._types.of(left), self._types.of(right))
-        made = comparisons.ordered(node.function, self.closure(left), self.closure(right), kinds)
+        strict = self.engine.arguments_first
+        made = comparisons.ordered(
+            node.function, self.closure(left), self.closure(right), kinds, strict=strict
+        )
         if made is None and kinds[0].dynamic and len(node.overloads) > 1:
             number = self.closure(right).constant
             numeric = [one for one in self.functions[node.function] if one.name in OVERLOADS]
             other = plain_dispatcher(node.function, numeric)
             if type(number) is int and other is not None:
-                return comparisons.ordered_with(node.function, self.closure(left), number, other)
+                operand = self.closure(left)
+                return comparisons.ordered_with(
+                    node.function, operand, number, other, strict=strict
+                )
         return self.call(node) if made is None else made
 
     def containment(self, node: Call) -> Closure:
         item, items = node.args
         kinds = (self._types.of(item), self._types.of(items))
-        return comparisons.contained(self.closure(item), self.closure(items), kinds, node.overloads)
+        strict = self.engine.arguments_first
+        return comparisons.contained(
+            self.closure(item), self.closure(items), kinds, node.overloads, strict=strict
+        )
 
     def logical(self, node: Call) -> Closure:
         terms = []
@@ -238,7 +261,8 @@ class _Compiler:
     def or_value(self, node: Call) -> Closure:
         assert node.target is not None
         optional, other = self.closure(node.target), self.closure(node.args[0])
-        return or_else(optional, other, unwrap=node.function == "orValue")
+        only = self.engine.optionals_only
+        return or_else(optional, other, unwrap=node.function == "orValue", only=only)
 
     # Macros ---------------------------------------------------------------------------------
 
@@ -250,11 +274,14 @@ class _Compiler:
         slot = self.variables.enter_loop(node.var)
         second = self.variables.enter_loop(node.var2) if node.var2 else 0
         loop = Loop(items, slot, second)
+        # The value of an attribute may be none that can be used.
+        self.guarded |= bool(second) and self.engine.attributes_lazy
         parts = []
         for part in node.body:
             parts.append(self.closure(part) if part is not None else None)  # noqa: PERF401 — see above
         self.variables.leave(node.var, node.var2)
-        return comprehensions.comprehension(node.macro, loop, parts)
+        strict = self.engine.arguments_first
+        return comprehensions.comprehension(node.macro, loop, parts, strict=strict)
 
     def bind(self, node: Comprehension) -> Closure:
         value = self.closure(node.init)

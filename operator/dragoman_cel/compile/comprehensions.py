@@ -22,13 +22,16 @@ _RESULT = 1
 """Cost of reading the accumulator at the end of the loop."""
 
 
-def comprehension(macro: str, loop: Loop, parts: Sequence[Closure | None]) -> Closure:
+def comprehension(
+    macro: str, loop: Loop, parts: Sequence[Closure | None], *, strict: bool
+) -> Closure:
     """Compile a macro.
 
     Args:
         macro: `Comprehension.macro`.
         loop: What the macro iterates over.
         parts: The predicate, None without one, and the transformation if there is any.
+        strict: Whether a failed argument ends a call of the expansion, which then costs nothing.
     """
     predicate, *others = parts
     if macro in ("all", "exists"):
@@ -36,11 +39,11 @@ def comprehension(macro: str, loop: Loop, parts: Sequence[Closure | None]) -> Cl
         return quantifier(loop, predicate, decisive=macro == "exists")
     if macro == "exists_one":
         assert predicate is not None
-        return exists_one(loop, predicate)
+        return exists_one(loop, predicate, strict=strict)
     transform = tuple(part for part in others if part is not None)
     if macro == "map":
-        return collect(loop, predicate, transform[0])
-    return collect_map(loop, predicate, transform)
+        return collect(loop, predicate, transform[0], strict=strict)
+    return collect_map(loop, predicate, transform, strict=strict)
 
 
 def quantifier(loop: Loop, predicate: Closure, *, decisive: bool) -> Closure:
@@ -123,7 +126,7 @@ def _quantify_carefully(
     return run
 
 
-def exists_one(loop: Loop, predicate: Closure) -> Closure:
+def exists_one(loop: Loop, predicate: Closure, *, strict: bool) -> Closure:
     """Compile `exists_one`: no early end, no absorbed error."""
     start, holds = rounds_of(loop), _test(predicate)
     hit = 2  # reading the counter and adding
@@ -134,7 +137,7 @@ def exists_one(loop: Loop, predicate: Closure) -> Closure:
             try:
                 if holds(state):
                     found += 1
-                    state[COST] += hit
+                    state[COST] += hit if error is None or not strict else 1
             except OperationError as failure:
                 spend_steps(state, STEPS_PER_ERROR)
                 error = failure
@@ -166,32 +169,52 @@ Take = Callable[[State, Any, bool], None]
 """Charges an element or entry and adds it; the flag says if the accumulator has failed before."""
 
 
-def collect(loop: Loop, predicate: Closure | None, transform: Closure) -> Closure:
+def collect(loop: Loop, predicate: Closure | None, transform: Closure, *, strict: bool) -> Closure:
     """Compile map, filter and transformList: a list of what the transformation gives."""
     # The accumulator, the call of `+`, and the one-element list unless that is a constant.
     cost = 2 + (0 if transform.is_constant else 10) + transform.cost
     build = transform.run
 
-    def take(state: State, built: list[Any], _: bool) -> None:  # noqa: FBT001 — as Take
+    own = cost - 1 - transform.cost
+
+    def take(state: State, built: list[Any], failed: bool) -> None:  # noqa: FBT001 — as Take
+        if failed and strict:
+            spend_cost(state, 1)
+            return
         spend_cost(state, cost)
-        built.append(build(state))
+        try:
+            built.append(build(state))
+        except OperationError:
+            state[COST] -= own if strict else 0
+            raise
 
     return _accumulate(loop, predicate, list, take)
 
 
-def collect_map(loop: Loop, predicate: Closure | None, entry: tuple[Closure, ...]) -> Closure:
+def collect_map(
+    loop: Loop, predicate: Closure | None, entry: tuple[Closure, ...], *, strict: bool
+) -> Closure:
     """Compile transformMap (key and value) and transformMapEntry (a map)."""
     cost = 2 + sum(part.cost for part in entry)  # reading the accumulator, inserting
     codes = [part.run for part in entry]
     # Once the accumulator has failed, a call of three arguments stops there; one of two goes on.
-    stops = len(entry) == 2
+    stops = len(entry) == 2 or strict
+    # The refund after a failure of each part, the parts behind it and the insertion.
+    unpaid = [1 + sum(part.cost for part in entry[n + 1 :]) for n in range(len(entry))]
 
     def take(state: State, built: dict[Any, Any], failed: bool) -> None:  # noqa: FBT001 — as Take
         if failed and stops:
             spend_cost(state, 1)
         else:
             spend_cost(state, cost)
-            _add(state, built, [code(state) for code in codes])
+            values: list[Any] = []
+            try:
+                for code in codes:
+                    values.append(code(state))  # noqa: PERF401 — how far it came decides
+            except OperationError:
+                state[COST] -= unpaid[len(values)] if strict else 0
+                raise
+            _add(state, built, values)
 
     return _accumulate(loop, predicate, BuiltMap, take)
 

@@ -16,27 +16,28 @@ from dragoman_cel.state import COST, State
 from dragoman_cel.types import Type
 
 
-def list_literal(items: Sequence[Closure], optional: frozenset[int]) -> Closure:
-    """Compile `[a, ?b]`."""
+def list_literal(items: Sequence[Closure], optional: frozenset[int], *, strict: bool) -> Closure:
+    """Compile `[a, ?b]`; a strict one costs nothing itself where an element fails."""
     if not optional and all(item.is_constant for item in items):
         return constant([item.constant for item in items])
     cost = LIST_LITERAL + sum(item.cost for item in items)
     flat = all(item.flat for item in items)
-    return Closure(_list(items, optional), cost, flat)
+    own = LIST_LITERAL if strict else 0
+    return Closure(_list(items, optional, own), cost, flat)
 
 
-def _unpaid(parts: Sequence[Closure]) -> list[int]:
-    """Return the refund after a failure of each part: the cost of the parts behind it."""
-    left, found = 0, []
+def _unpaid(parts: Sequence[Closure], own: int) -> list[int]:
+    """Return the refund after a failure of each part: of the parts behind it, and of the whole."""
+    left, found = own, []
     for part in reversed(parts):
         found.append(left)
         left += part.cost
     return found[::-1]
 
 
-def _list(items: Sequence[Closure], optional: frozenset[int]) -> Code:
-    codes, unpaid = [item.run for item in items], _unpaid(items)
-    if len(codes) == 1 and not optional:
+def _list(items: Sequence[Closure], optional: frozenset[int], own: int) -> Code:
+    codes, unpaid = [item.run for item in items], _unpaid(items, own)
+    if len(codes) == 1 and not optional and not own:
         only = codes[0]
         return lambda state: [only(state)]
 
@@ -65,8 +66,8 @@ def _content(value: Any) -> Any:
     return value.value
 
 
-def map_literal(entries: Sequence[tuple[Closure, Closure, bool]]) -> Closure:
-    """Compile `{k: v, ?k: v}`."""
+def map_literal(entries: Sequence[tuple[Closure, Closure, bool]], *, strict: bool) -> Closure:
+    """Compile `{k: v, ?k: v}`; strict as for a list."""
     parts = [part for key, value, _ in entries for part in (key, value)]
     optional = any(mark for _, _, mark in entries)
     if not optional and all(part.is_constant for part in parts):
@@ -75,7 +76,8 @@ def map_literal(entries: Sequence[tuple[Closure, Closure, bool]]) -> Closure:
                 BuiltMap((entry_key(key.constant), value.constant) for key, value, _ in entries)
             )
     cost = MAP_LITERAL + sum(part.cost for part in parts)
-    return Closure(_map(entries, _unpaid(parts)), cost, all(part.flat for part in parts))
+    unpaid = _unpaid(parts, MAP_LITERAL if strict else 0)
+    return Closure(_map(entries, unpaid), cost, all(part.flat for part in parts))
 
 
 def _map(entries: Sequence[tuple[Closure, Closure, bool]], unpaid: list[int]) -> Code:

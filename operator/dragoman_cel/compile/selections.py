@@ -44,22 +44,27 @@ class Selection:
             self.base, self.slot, self.lead - test, (*self.qualifiers, qualifier), test
         )
 
-    def closure(self, *, bare: bool = False) -> Closure:
-        """Compile the selection; a bare one has no cost of its own."""
+    def closure(self, *, bare: bool = False, charged: bool = False) -> Closure:
+        """Compile the selection.
+
+        Args:
+            bare: Whether it has no cost of its own.
+            charged: Whether a failed qualifier of an optional costs its unit.
+        """
         own = 0 if bare else self.lead
         cost = self.base.cost + own + sum(1 + qualifier.cost for qualifier in self.qualifiers)
         if not self.qualifiers:
             return Closure(self.base.run, cost, flat=self.base.flat)
         flat = self.base.flat and all(s.code is None and not s.optional for s in self.qualifiers)
-        return Closure(_compiled(self, bare=bare), cost, flat=flat)
+        return Closure(_compiled(self, bare=bare, charged=charged), cost, flat=flat)
 
 
-def _compiled(selection: Selection, *, bare: bool) -> Code:
+def _compiled(selection: Selection, *, bare: bool, charged: bool) -> Code:
     keys = [qualifier.key for qualifier in selection.qualifiers]
     plain = all(
         type(qualifier.key) is str and not qualifier.optional for qualifier in selection.qualifiers
     )
-    resolver = _Resolver(selection.qualifiers, test=selection.test, bare=bare)
+    resolver = _Resolver(selection.qualifiers, test=selection.test, bare=bare, charged=charged)
     run = selection.base.run if selection.slot else _base(selection.base.run, resolver.cost)
     if selection.test and plain:
         return _plain_test(run, keys, resolver)
@@ -171,9 +176,12 @@ def _plain_test(base: Code, keys: list[str], resolver: _Resolver) -> Code:
 class _Resolver:
     """Applies qualifiers one by one, as cel-go does, and refunds those that it does not reach."""
 
-    __slots__ = ("absent", "after", "bare", "cost", "qualifiers", "test")
+    __slots__ = ("absent", "after", "bare", "charged", "cost", "qualifiers", "test")
 
-    def __init__(self, qualifiers: tuple[Qualifier, ...], *, test: bool, bare: bool) -> None:
+    def __init__(
+        self, qualifiers: tuple[Qualifier, ...], *, test: bool, bare: bool, charged: bool
+    ) -> None:
+        self.charged = charged
         self.qualifiers = qualifiers
         self.test = test
         # As a branch or key, `has` behind an optional returns an optional in cel-go.
@@ -208,8 +216,8 @@ class _Resolver:
                     return self.tested(state, value, key, wrapped=wrapped)
                 found = find(value, key)
             except EvaluationError:
-                # A failed qualifier of an optional costs nothing; a plain one costs its unit.
-                state[COST] -= after + wrapped
+                # Up to 1.37 a failed qualifier of an optional costs nothing.
+                state[COST] -= after + (wrapped and not self.charged)
                 raise
             if found is not MISSING:
                 value = found

@@ -3,6 +3,7 @@
 from typing import Any
 
 from dragoman_cel.cost import LIST_LITERAL, MAP_LITERAL
+from dragoman_cel.engine import Engine
 from dragoman_cel.estimate.nodesizes import NodeSizes
 from dragoman_cel.estimate.operands import CallByOverload, CallEstimate, Operand, SizeOfPath
 from dragoman_cel.estimate.sizes import (
@@ -33,19 +34,21 @@ _MESSAGE = 40
 _JOINING = ("add_string", "add_bytes", "add_list")
 
 
-def estimate(tree: Node, size_of_path: SizeOfPath) -> int:
+def estimate(tree: Node, size_of_path: SizeOfPath, engine: Engine) -> int:
     """Return the maximum cost of a checked expression.
 
     Args:
         tree: As the checker left it.
         size_of_path: Declared sizes of the environment's variables.
+        engine: How the release estimates.
     """
-    return _Estimator(size_of_path).cost(tree)
+    return _Estimator(size_of_path, engine).cost(tree)
 
 
 class _Estimator:
-    def __init__(self, size_of_path: SizeOfPath) -> None:
-        self.known = NodeSizes(size_of_path)
+    def __init__(self, size_of_path: SizeOfPath, engine: Engine) -> None:
+        self.engine = engine
+        self.known = NodeSizes(size_of_path, types_measured=engine.selections_estimated)
         self.costs: dict[int, int] = {}
 
     def cost(self, node: Node) -> int:
@@ -69,9 +72,14 @@ class _Estimator:
             self.known.paths[id(node)] = PathNames([node.variable], 1)
             return 1
         cost = self.cost(node.operand)
+        always = self.engine.selections_estimated
         if node.test:
-            return cost
-        self.known.paths[id(node)] = self.known.path(node.operand).then(node.name)
+            return summed(cost, _branch_cost(node.operand)) if always else cost
+        path = self.known.path(node.operand)
+        if path or not always:
+            self.known.paths[id(node)] = path.then(node.name)
+        if always:
+            return summed(cost, 1)
         kind = node.operand.type.kind
         return summed(cost, 1) if kind in (Kind.MAP, Kind.STRUCT, Kind.PARAM) else cost
 
@@ -153,7 +161,7 @@ class _Estimator:
             costs.append(self.cost(arg))  # noqa: PERF401 — a comprehension is one more frame
         operands = [self.known.operand(arg) for arg in node.args]
         if not node.overloads:
-            return 0
+            return summed(1, *costs) if self.engine.selections_estimated else 0
         total = 0
         if node.target is not None:
             total = self.cost(node.target)
@@ -183,11 +191,37 @@ class _Estimator:
             return summed(costs[0], max(costs[1], costs[2])), size
         if overload in _JOINING:
             self.known.join_entries(node, node.args[0], node.args[1])
-        call = CallByOverload(node.function, overload, operands, self.known.size_of_path)
+        sizes = self.known.size_of_path
+        call = CallByOverload(node.function, overload, operands, sizes, self.engine)
         cost, result = estimate_call(call)
         return summed(cost, *costs), result
 
 
+def _branch_cost(operand: Node) -> int:
+    """Return what the test of a field of a conditional costs where a branch is computed."""
+    root = operand
+    while True:
+        if isinstance(root, Select) and not root.test:
+            root = root.operand
+        elif isinstance(root, Call) and root.function in _CHAINING and root.args:
+            root = root.args[0]
+        else:
+            break
+    if not isinstance(root, Call) or root.function != "_?_:_":
+        return 0
+    return max(map(_of_branch, root.args[1:]))
+
+
+def _of_branch(node: Node) -> int:
+    chained = isinstance(node, (Ident, Select)) or (
+        isinstance(node, Call) and node.function in (*_CHAINING, "_?_:_")
+    )
+    if not chained or (isinstance(node, Select) and node.test):
+        return 1
+    return _branch_cost(node)
+
+
+_CHAINING = ("_[_]", "_[?_]", "_?._")
 _COSTS: dict[type[Node], Any] = {
     Literal: _Estimator.literal,
     Ident: _Estimator.ident,

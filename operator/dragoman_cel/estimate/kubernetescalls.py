@@ -40,7 +40,15 @@ def _unit(_: CallByOverload) -> CallEstimate:
     return 1, None
 
 
-def _traversed(call: CallByOverload) -> CallEstimate:
+def _part_of_url(call: CallByOverload) -> CallEstimate:
+    """Estimate a part of a URL, of which an escaped one may be three times as long."""
+    if not call.engine.urls_measured:
+        return 1, None
+    size = call.size(call.operands[0])
+    return 1, multiplied(size, Size(1, 3)) if call.function == "getEscapedPath" else size
+
+
+def traversed(call: CallByOverload) -> CallEstimate:
     """Estimate one traversal of a list and of the strings in it."""
     size = call.size(call.operands[0])
     element = call.element()
@@ -139,11 +147,13 @@ def _selected(call: CallByOverload) -> CallEstimate:
 
 
 _UNIT = (
-    "masked", "prefixLength", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast",
-    "isLinkLocalUnicast", "isGlobalUnicast", "format.named", "sign", "asInteger", "isInteger",
-    "asApproximateFloat", "isGreaterThan", "isLessThan", "compareTo", "add", "sub", "major",
-    "minor", "patch", "getScheme", "getHostname", "getHost", "getPort", "getEscapedPath",
-    "getQuery",
+    "masked", "isMask", "prefixLength", "family", "isUnspecified", "isLoopback",
+    "isLinkLocalMulticast", "isLinkLocalUnicast", "isGlobalUnicast", "format.named", "sign",
+    "asInteger", "isInteger", "asApproximateFloat", "isGreaterThan", "isLessThan", "compareTo",
+    "add", "sub", "major", "minor", "patch",
+)  # fmt: skip
+_PARTS_OF_URL = (
+    "getScheme", "getHostname", "getHost", "getPort", "getEscapedPath", "getQuery",
 )  # fmt: skip
 _TRAVERSING = ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf")
 _SAME_SIZE = ("url", "lowerAscii", "upperAscii", "substring", "trim")
@@ -151,7 +161,8 @@ _PARSING = ("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", 
 KUBERNETES_CALLS: dict[str, Callable[[CallByOverload], CallEstimate | None]] = {
     "_==_": _equality,
     **dict.fromkeys(_UNIT, _unit),
-    **dict.fromkeys(_TRAVERSING, _traversed),
+    **dict.fromkeys(_PARTS_OF_URL, _part_of_url),
+    **dict.fromkeys(_TRAVERSING, traversed),
     **dict.fromkeys(_SAME_SIZE, _same_size),
     **dict.fromkeys(_PARSING, _parsed),
     "ip.isCanonical": _parsed_twice,

@@ -22,7 +22,8 @@ class Local:
 class NodeSizes:
     """Paths and sizes of the nodes that were estimated, and of the variables of open macros."""
 
-    def __init__(self, size_of_path: SizeOfPath) -> None:
+    def __init__(self, size_of_path: SizeOfPath, *, types_measured: bool) -> None:
+        self.types_measured = types_measured
         self.size_of_path = size_of_path
         self.paths: dict[int, PathNames] = {}
         self.sizes: dict[int, Size] = {}
@@ -54,7 +55,7 @@ class NodeSizes:
         if most is not None:
             found = self.sizes[id(node)] = Size(0, most)
             return found
-        if _is_scalar(node.type):
+        if _is_scalar(node.type) or (self.types_measured and node.type.kind is Kind.TYPE):
             return Size(1, 1)
         local = self.local(node.name) if isinstance(node, Ident) else None
         return local.size if local is not None else None

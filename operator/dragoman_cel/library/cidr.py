@@ -24,6 +24,7 @@ def _contains_text(network: CIDR, text: str) -> bool:
 
 OVERLOADS: Functions = {
     "cidr_ip": lambda network: network.ip,
+    "cidr_is_mask": CIDR.is_mask,
     "cidr_masked": CIDR.masked,
     "cidr_prefix_length": lambda network: network.prefix_length,
     "cidr_contains_ip_ip": CIDR.contains_ip,

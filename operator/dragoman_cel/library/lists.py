@@ -171,6 +171,17 @@ def _range(state: State, size: int) -> list[int]:
     return list(range(size))
 
 
+_RANGE_MAX = 1_000_000
+
+
+def _checked_range(state: State, size: int) -> list[int]:
+    if size < 0:
+        raise OperationError(f"lists.range: size must be non-negative, got {size}")
+    if size > _RANGE_MAX:
+        raise OperationError(f"lists.range: size {size} exceeds maximum allowed ({_RANGE_MAX})")
+    return _range(state, size)
+
+
 def _reverse(state: State, items: list[Any]) -> list[Any]:
     spend_steps(state, len(items))
     return list(items[::-1])
@@ -226,8 +237,8 @@ def _order(state: State, keys: list[Any]) -> list[int]:
 _INCLUDES_MAX = 48
 
 
-def _includes(state: State, value: Any, item: Any) -> bool:
-    """Return the selectors' `includes`: membership for a list, equality for other values."""
+def _limited_includes(state: State, value: Any, item: Any) -> bool:
+    """Return the selectors' own `includes` of 1.36, which has a limit."""
     if type(value) not in LISTS:
         return equals(value, item, state)
     spend_steps(state, min(len(value), _INCLUDES_MAX))
@@ -241,6 +252,14 @@ def _includes(state: State, value: Any, item: Any) -> bool:
     return False
 
 
+def _includes(state: State, value: Any, item: Any) -> bool:
+    """Return `includes`: membership for a list, equality for other values."""
+    if type(value) not in LISTS:
+        return equals(value, item, state)
+    spend_steps(state, len(value))
+    return any(equals(one, item, state) for one in value)
+
+
 STATEFUL: Functions = {
     **{f"list_{kind}_is_sorted_bool": _is_sorted for kind in _COMPARABLE},
     **{f"list_{kind}_min_{kind}": _extreme("min", 1) for kind in _COMPARABLE},
@@ -248,11 +267,13 @@ STATEFUL: Functions = {
     **{f"list_{kind}_sum_{kind}": _sum(kind) for kind in _ZEROES},
     "list_a_index_of_int": _index_of,
     "list_a_last_index_of_int": _last_index_of,
-    "dra_includes_dyn_dyn": _includes,
+    "dra_includes_dyn_dyn": _limited_includes,
+    "list_includes_dyn_dyn": _includes,
     "list_slice": _slice,
     "list_flatten": _flatten,
     "list_flatten_int": _flatten,
     "lists_range": _range,
+    "lists_range'": _checked_range,
     "list_reverse": _reverse,
     "list_distinct": _distinct,
     **dict.fromkeys(

@@ -33,10 +33,11 @@ class SyntaxIssue(Exception):  # noqa: N818 — `parse` turns it into a CompileE
 class Builder:
     """The macros and the issues of one parse."""
 
-    __slots__ = ("issues", "macros")
+    __slots__ = ("issues", "macros", "quoted")
 
-    def __init__(self, macros: Mapping[Key, Expander]) -> None:
+    def __init__(self, macros: Mapping[Key, Expander], *, quoted: bool) -> None:
         self.macros = macros
+        self.quoted = quoted
         self.issues: list[tuple[int, str]] = []
 
     def report(self, pos: int, message: str) -> Node:
@@ -201,8 +202,9 @@ def _assignment(_: Builder, *parts: Any) -> Entry:
 
 
 def _quoted_field(builder: Builder, token: Token) -> Token:
-    builder.report(token.pos, "unsupported syntax: '`'")
-    return token
+    if not builder.quoted:
+        builder.report(token.pos, "unsupported syntax: '`'")
+    return token._replace(text=token.text.strip("`"))
 
 
 BUILDERS: dict[str, Callable[..., Any]] = {

@@ -17,12 +17,13 @@ TOO_DEEP = f"expression recursion limit exceeded: {MAX_DEPTH}"
 _RULES = tuple((name, size, BUILDERS[build] if build else None) for name, size, build in RULES)
 
 
-def parse(source: str, macros: Mapping[Key, Expander]) -> Node:
+def parse(source: str, macros: Mapping[Key, Expander], *, quoted: bool = False) -> Node:
     """Return the syntax tree of an expression with its macros expanded.
 
     Args:
         source: The expression, at most 100,000 code points, nested at most 250 deep.
         macros: The macros of the environment.
+        quoted: Whether fields may be written in backquotes.
 
     Raises:
         CompileError: With every issue that was found, in source order.
@@ -35,7 +36,7 @@ def parse(source: str, macros: Mapping[Key, Expander]) -> Node:
         raise failure(source, [broken])
     if len(tokens) > MAX_DEPTH and token_depth(tokens) > MAX_DEPTH:
         raise failure(source, [(-1, TOO_DEEP)])
-    builder = Builder(macros)
+    builder = Builder(macros, quoted=quoted)
     try:
         tree = _run(tokens, builder, len(source))
     except SyntaxIssue as issue:

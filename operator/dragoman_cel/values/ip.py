@@ -77,6 +77,10 @@ class CIDR:
         shift = self.ip.bits - self.prefix_length
         return CIDR(IP(self.ip.bits, self.ip.number >> shift << shift), self.prefix_length)
 
+    def is_mask(self) -> bool:
+        """Return whether no bit behind the prefix is set."""
+        return self == self.masked()
+
     def contains_ip(self, ip: IP) -> bool:
         """Return whether the address lies in the network; one of the other family never does."""
         shift = self.ip.bits - self.prefix_length

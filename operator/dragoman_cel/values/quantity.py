@@ -21,6 +21,7 @@ DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P
 BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_NAMES = {exponent: name for name, exponent in DECIMAL.items()}
 _BINARY_NAMES = {0: "", **{exponent: name for name, exponent in BINARY.items()}}
+_NANOS = 10**9
 PLAIN = 400
 """Largest scale that is multiplied into the mantissa; larger ones stay separate."""
 DIGITS_MAX = 500
@@ -112,6 +113,15 @@ class Quantity:
         """Return mantissa x 10^scale in double arithmetic, infinite beyond its range."""
         base = _float(self.value)
         return base if self.scale == 0 else base * _power_of_ten(self.scale)
+
+    def settled(self) -> Quantity:
+        """Return the quantity in the small form where its number is an int64 (1.38)."""
+        if not self.decimal or self.suffix == "binary" or not self.nanos:
+            return self
+        if self.nanos % _NANOS:
+            return self
+        number = self.nanos // _NANOS
+        return Quantity(number) if INT_MIN <= number <= INT_MAX else self
 
     def _integer(self) -> int | None:
         if self.decimal or self.scale < 0:

@@ -144,7 +144,8 @@ class Fixes:
 @click.option(
     "--kubernetes",
     metavar="VERSION",
-    help=f"Version of the cluster.  [default: {versions.name(versions.NEWEST)}]",
+    help=f"Version of the cluster.  [default: {versions.name(versions.NEWEST)}, with --target the "
+    "one before it]",
 )
 @click.option(
     "--target",
@@ -390,13 +391,22 @@ def _sources(
     return sources, failures, notes
 
 
+def _before(target: str) -> versions.Version:
+    """Return the version of a cluster that is not named: one before the target of its upgrade."""
+    try:
+        goal = versions.parse(target) if target else versions.NEXT
+    except ValueError:  # reported where targets are read
+        goal = versions.NEXT
+    return max((one for one in versions.KNOWN if one < goal), default=versions.OLDEST)
+
+
 class _Check:
     """The check with everything that stays the same between two runs."""
 
     def __init__(self, arguments: Arguments) -> None:
         try:
             asked = arguments.kubernetes
-            version = versions.parse(asked) if asked else versions.NEWEST
+            version = versions.parse(asked) if asked else _before(arguments.target)
         except ValueError as error:
             raise UnusableInput(f"--kubernetes: {error}") from None
         if version not in versions.KNOWN:

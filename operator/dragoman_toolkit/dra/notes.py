@@ -9,6 +9,8 @@ from dragoman.inventory.ages import age
 from dragoman.inventory.facts.world import World
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.pools.pools import InventoryPool, PoolState
+from dragoman_base.versions import NEWEST, beyond
+from dragoman_base.versions import name as version_name
 from dragoman_toolkit.dra.missing import unseen_of
 from dragoman_toolkit.dra.output import Exit
 
@@ -27,6 +29,8 @@ def status(world: World) -> Exit:
 
 def common(world: World) -> Iterator[str]:
     """Yield what was not understood; what was not read stands above the answer."""
+    if said := beyond(world.kubernetes):
+        yield said
     yield from shortened(
         f"{one.plural} {one.name} is left out: {one.problem}" for one in world.malformed
     )
@@ -80,6 +84,7 @@ def header(world: World) -> dict[str, Any]:
     return {
         "takenAt": world.now,
         "kubernetes": world.kubernetes,
+        **({"rules": version_name(NEWEST)} if beyond(world.kubernetes) else {}),
         "unseen": unseen_of(world),
         "malformed": [
             {"resource": one.plural, "name": one.name, "problem": one.problem}

@@ -33,6 +33,9 @@ ALPHA = {
         "CompatibilityGroups",
     ),
 }
+ALPHA["1.38"] = ALPHA["1.37"]
+QUALIFIED = ("1.38",)
+"""Versions in which a name without domain and one with the driver's are the same."""
 
 RULES = "rules"
 SLICE_THEMES = (
@@ -56,7 +59,7 @@ class Builder:
 
     Attributes:
         random: Where all choices come from.
-        kubernetes: "1.34" to "1.37".
+        kubernetes: "1.34" to "1.38".
         themes: What the case is about.
     """
 
@@ -91,22 +94,30 @@ class Builder:
         if self.chance(0.3):
             found[pick("ok", f"{driver}/ok")] = {"bool": pick(True, False)}
         if self.chance(0.3):
-            found["version"] = {"version": pick("1.0.0", "2.0.0", "1.0.0-rc.1")}
+            build = ("1.0.0+a", "1.0.0-rc.1+b") if self.kubernetes in QUALIFIED else ()
+            found["version"] = {"version": pick("1.0.0", "2.0.0", "1.0.0-rc.1", *build)}
+        if self.kubernetes in QUALIFIED and self.chance(0.1):
+            found[f"{driver}/{pick('index', 'model')}"] = pick({"int": 1}, {"string": "m2"})
         if self.has("lists", 0.7):
             kind = pick("ints", "ints", "strings")
             values = [1, 2, 3] if kind == "ints" else ["p", "q", "r"]
             found["links"] = {kind: self.random.sample(values, pick(1, 2))}
         if self.has("errors", 0.04):
-            found["bad"] = pick({"version": "one"}, {})
+            bad = ("version", "index") if self.kubernetes in QUALIFIED else ()
+            found[pick("bad", *bad)] = pick({"version": "one"}, {}, {"strings": []})
         return found
 
-    def capacity(self) -> Json:
+    def capacity(self, driver: str) -> Json:
         """Make the capacities of a device."""
         if "capacity" not in self.themes:
             return {"memory": {"value": self.pick("1Gi", "2Gi", "4Gi")}} if self.chance(0.3) else {}
         found = {}
         for name in ("memory", "cores"):
             if self.chance(0.75):
+                if self.kubernetes in QUALIFIED and self.chance(0.15):
+                    found[f"{driver}/{name}"] = {"value": self.pick("2", "8", "10")}
+                    if self.chance(0.5):
+                        continue
                 found[name] = {"value": self.pick("2", "4", "8", "10", "4096", "1500m")}
                 if self.chance(0.7):
                     found[name]["requestPolicy"] = self.policy()
@@ -135,7 +146,7 @@ class Builder:
         found: Json = {"name": name}
         if attributes := self.attributes(driver):
             found["attributes"] = attributes
-        if capacity := self.capacity():
+        if capacity := self.capacity(driver):
             found["capacity"] = capacity
         if self.has("capacity", 0.5):
             found["allowMultipleAllocations"] = pick(True, True, False)
@@ -338,10 +349,7 @@ class Builder:
         if self.has("taints", 0.5) or self.has(RULES, 0.4):
             found["tolerations"] = [self.toleration() for _ in range(pick(1, 2))]
         if self.has("capacity", 0.6):
-            amounts = ["1", "2", "3", "1500m", "250m", "0", "5"]
-            wanted = {name: pick(*amounts) for name in ("memory", "cores") if self.chance(0.55)}
-            if self.has("errors", 0.08):
-                wanted["memory"] = pick("9223372036854775807", "-1", "10E")
+            wanted = self.wanted(driver)
             found["capacity"] = {"requests": wanted} if wanted else {}
         if self.has("derived", 0.5):
             found["derivedAttributes"] = [{"name": pick("shared.io/numa", "derived.io/x"),
@@ -349,6 +357,16 @@ class Builder:
         if self.has("errors", 0.02):
             found.update(pick({"deviceClassName": "nope"}, {"deviceClassName": ""},
                               {"allocationMode": "Some"}))  # fmt: skip
+        return found
+
+    def wanted(self, driver: str) -> Json:
+        """Make the capacities that a request names."""
+        pick, amounts = self.pick, ["1", "2", "3", "1500m", "250m", "0", "5"]
+        found = {name: pick(*amounts) for name in ("memory", "cores") if self.chance(0.55)}
+        if self.kubernetes in QUALIFIED and self.chance(0.2):
+            found[f"{driver}/{pick('memory', 'cores')}"] = pick(*amounts)
+        if self.has("errors", 0.08):
+            found["memory"] = pick("9223372036854775807", "-1", "10E")
         return found
 
     def derivation(self, driver: str) -> str:
@@ -470,7 +488,10 @@ class Builder:
         shareable = device.get("allowMultipleAllocations")
         if "capacity" in self.themes and self.chance(0.85 if shareable else 0.1):
             result["shareID"] = f"00000000-0000-4000-8000-{number:012d}"
-            consumed = {name: self.pick("1", "2", "0") for name in device.get("capacity", ())}
+            names = list(device.get("capacity", ()))
+            if self.kubernetes in QUALIFIED and self.chance(0.3):
+                names += [f"{item['spec']['driver']}/{one}" for one in names if "/" not in one]
+            consumed = {name: self.pick("1", "2", "0") for name in names}
             if consumed and self.chance(0.9):
                 result["consumedCapacity"] = consumed
         allocation = {"devices": {"results": [result]}}
@@ -534,7 +555,7 @@ def generate(random: Random, kubernetes: str) -> Json:
 
 def _features(builder: Builder) -> str:
     """Choose features; return the allocator to force, empty for the usual one."""
-    random, new = builder.random, builder.kubernetes == "1.37"
+    random, new = builder.random, builder.kubernetes in ("1.37", "1.38")
     if builder.kubernetes in OLD:
         # The default gates; the alpha ones of that age are not compared.
         builder.enabled = {name: random.random() < 0.85 for name in DEFAULT}

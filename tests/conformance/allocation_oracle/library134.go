@@ -15,7 +15,7 @@ func newCache(features structured.Features) *cel.Cache {
 	return cel.NewCache(10, cel.Features{EnableConsumableCapacity: features.ConsumableCapacity})
 }
 
-func withRules(slices []*resourceapi.ResourceSlice, rules []json.RawMessage) ([]*resourceapi.ResourceSlice, error) {
+func withRules(slices []*resourceapi.ResourceSlice, rules []json.RawMessage) ([]*resourceSlice, error) {
 	if len(rules) > 0 {
 		return nil, errors.New("DeviceTaintRules are compared from 1.36 on")
 	}

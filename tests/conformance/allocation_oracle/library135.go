@@ -19,7 +19,7 @@ func enable(variants ...string) { structured.EnableAllocators(variants...) }
 
 func ofNode(err error) bool { return errors.Is(err, structured.ErrFailedAllocationOnNode) }
 
-func withRules(slices []*resourceapi.ResourceSlice, rules []json.RawMessage) ([]*resourceapi.ResourceSlice, error) {
+func withRules(slices []*resourceapi.ResourceSlice, rules []json.RawMessage) ([]*resourceSlice, error) {
 	if len(rules) > 0 {
 		return nil, errors.New("DeviceTaintRules are compared from 1.36 on")
 	}

@@ -150,12 +150,12 @@ func allocate(asked *request) (reply answer) {
 }
 
 // inOrder returns what was found of slices in their order, which the scheduler's store does not keep.
-func inOrder(slices, found []*resourceapi.ResourceSlice) []*resourceapi.ResourceSlice {
-	byName := make(map[string]*resourceapi.ResourceSlice, len(found))
+func inOrder(slices []*resourceapi.ResourceSlice, found []*resourceSlice) []*resourceSlice {
+	byName := make(map[string]*resourceSlice, len(found))
 	for _, item := range found {
 		byName[item.Name] = item
 	}
-	sorted := make([]*resourceapi.ResourceSlice, 0, len(found))
+	sorted := make([]*resourceSlice, 0, len(found))
 	for _, item := range slices {
 		if one, ok := byName[item.Name]; ok {
 			sorted = append(sorted, one)
@@ -183,7 +183,7 @@ func stepsOf(allocator structured.Allocator) int64 {
 func held(asked *request) structured.AllocatedState {
 	found := structured.AllocatedState{
 		AllocatedDevices:         sets.New[structured.DeviceID](),
-		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
+		AllocatedSharedDeviceIDs: sets.New[sharedID](),
 		AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
 	}
 	for _, claim := range asked.Allocated {
@@ -199,7 +199,7 @@ func held(asked *request) structured.AllocatedState {
 				found.AllocatedDevices.Insert(id)
 				continue
 			}
-			found.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, result.ShareID))
+			found.AllocatedSharedDeviceIDs.Insert(makeSharedID(id, result.ShareID))
 			if result.ConsumedCapacity != nil {
 				found.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, result.ConsumedCapacity))
 			}
@@ -210,7 +210,7 @@ func held(asked *request) structured.AllocatedState {
 	}
 	for _, share := range asked.State.Shared {
 		uid := types.UID(share[3])
-		found.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(idOf(share), &uid))
+		found.AllocatedSharedDeviceIDs.Insert(makeSharedID(idOf(share), &uid))
 	}
 	for _, entry := range asked.State.AggregatedCapacity {
 		found.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(idOf(entry.Device), entry.Capacity))
@@ -226,12 +226,16 @@ func idOf(parts []string) structured.DeviceID {
 func sweep(world, asked *request) answer {
 	enable()
 	cache := newCache(world.Features)
+	slices, err := converted(world.Slices)
+	if err != nil {
+		return answer{"unsupported": err.Error()}
+	}
 	state := held(&request{Features: world.Features, Allocated: append(world.Allocated, asked.Allocated...)})
 	var pods []answer
 	for _, claims := range asked.Pods {
 		ctx := context.Background()
 		started := time.Now()
-		allocator, err := structured.NewAllocator(ctx, world.Features, state, world.Classes, world.Slices, cache)
+		allocator, err := structured.NewAllocator(ctx, world.Features, state, world.Classes, slices, cache)
 		if err != nil {
 			return answer{"unsupported": err.Error()}
 		}

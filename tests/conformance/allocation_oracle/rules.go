@@ -1,4 +1,4 @@
-//go:build !kube134 && !kube135 && !kube137
+//go:build !kube134 && !kube135 && !kube137 && !kube138
 
 package main
 
@@ -16,7 +16,7 @@ import (
 )
 
 // withRules returns slices with the taints of DeviceTaintRules, as the scheduler's tracker adds them.
-func withRules(slices []*resourceapi.ResourceSlice, rules []json.RawMessage) ([]*resourceapi.ResourceSlice, error) {
+func withRules(slices []*resourceapi.ResourceSlice, rules []json.RawMessage) ([]*resourceSlice, error) {
 	if len(rules) == 0 {
 		return slices, nil
 	}

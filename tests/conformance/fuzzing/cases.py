@@ -14,6 +14,8 @@ from tests.conformance.fuzzing import devices
 from tests.conformance.fuzzing.expressions import Expressions, Tree
 
 Answer = dict[str, Any]
+DEFAULT = "1.36"
+"""The version of a request that names none."""
 
 _ISSUE = re.compile(r"ERROR: <input>:(\d+:\d+): (.*)")
 _PREFIXES = re.compile(r"^(?:compilation failed: |program instantiation failed: )+")
@@ -28,14 +30,15 @@ class SelectorCase:
     tree: Tree
     device: Answer
     lists: bool
+    kubernetes: str = DEFAULT
 
     @classmethod
-    def generate(cls, random: Random) -> SelectorCase:
-        """Generate a case."""
+    def generate(cls, random: Random, kubernetes: str = DEFAULT) -> SelectorCase:
+        """Generate a case for a version."""
         lists = random.random() < 0.3
         source = Expressions(random, devices.roots(lists=lists))
         tree = source.expression(("bool",), random.choice((1, 2, 2, 3, 3, 4)))
-        return cls(tree, devices.device(random, lists=lists), lists)
+        return cls(tree, devices.device(random, lists=lists), lists, kubernetes)
 
     def request(self) -> Answer:
         """Return the request to the oracle."""
@@ -44,6 +47,7 @@ class SelectorCase:
             "expression": str(self.tree),
             "device": {**self.device, "driver": devices.DRIVER},
             "features": {"listAttributes": self.lists, "consumableCapacity": True},
+            **({"kubernetes": self.kubernetes} if self.kubernetes != DEFAULT else {}),
         }
 
     def ours(self) -> Answer:
@@ -67,8 +71,11 @@ class SelectorCase:
 def answer_selector(request: Answer) -> Answer:
     """Answer a request of the kind "dra" with dragoman, in the oracle's form."""
     lists = request["features"]["listAttributes"]
+    kubernetes = request.get("kubernetes", DEFAULT)
     try:
-        selector = selectors.compile(request["expression"], list_attributes=lists)
+        selector = selectors.compile(
+            request["expression"], kubernetes=kubernetes, list_attributes=lists
+        )
     except CompileError as error:
         return {"compile_error": str(error)}
     answer: Answer = {"max_cost": selector.max_cost}

@@ -53,7 +53,7 @@ class RuleCase:
     root: bool
 
     @classmethod
-    def generate(cls, random: Random) -> RuleCase:
+    def generate(cls, random: Random, _kubernetes: str = "") -> RuleCase:
         """Generate a case."""
         root = random.random() < 0.1
         schema = schemas.object_schema(random, 3)

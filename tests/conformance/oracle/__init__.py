@@ -1,6 +1,6 @@
 """The oracle: Kubernetes' own Go code behind a pipe, built once from this folder.
 
-    with Oracle() as oracle:
+    with cel_oracle("1.38") as oracle:
         oracle.ask({"op": "base", "expression": "1 + 1"})
 
 The program is built on demand into the user's cache, named by a hash of its sources.
@@ -18,7 +18,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
+from tests.support.controlplane import standins
+from tests.support.controlplane.artifacts import cache_root
+
 SOURCES = Path(__file__).parent
+MODULES = {
+    "1.36": ("go.mod", ""),
+    "1.37": ("go137.mod", ""),
+    "1.38": ("go138.mod", "kube138"),
+}
+"""The file of pinned modules of each version, and the build tag of the files that differ."""
 Answer = dict[str, Any]
 
 
@@ -81,6 +90,12 @@ class Oracle:
             self._process.stdin.flush()
 
 
+def cel_oracle(kubernetes: str) -> Oracle:
+    """Start the CEL of a version, such as "1.36"."""
+    modules, tags = MODULES[kubernetes]
+    return Oracle(build(modules=modules, name=f"CEL oracle of {kubernetes}", tags=tags))
+
+
 def build(
     sources: Path = SOURCES, modules: str = "go.mod", name: str = "CEL oracle", tags: str = ""
 ) -> Path:
@@ -101,9 +116,12 @@ def build(
     print(f"building the {name} (once, about a minute) ...", file=sys.stderr, flush=True)
     program.parent.mkdir(parents=True, exist_ok=True)
     unfinished = program.with_name(f"oracle.{os.getpid()}")
+    environment = os.environ | standins.environment(sources / modules, compiler, cache_root())
     command = ["nice", compiler, "build", "-trimpath", f"-modfile={modules}", f"-tags={tags}"]
     command += ["-o", str(unfinished), "."]
-    built = subprocess.run(command, cwd=sources, check=False, capture_output=True, text=True)
+    built = subprocess.run(
+        command, cwd=sources, check=False, capture_output=True, text=True, env=environment
+    )
     if built.returncode:
         raise OracleUnavailableError(f"the oracle does not build:\n{built.stderr}")
     unfinished.rename(program)

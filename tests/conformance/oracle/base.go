@@ -6,16 +6,12 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/ref"
-	"github.com/google/cel-go/common/types/traits"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-var baseEnv *cel.Env
+var baseEnv *celEnv
 
 func evaluate(expression string) answer {
 	if baseEnv == nil {
@@ -25,7 +21,7 @@ func evaluate(expression string) answer {
 	if issues != nil {
 		return answer{"compile_error": "compilation failed: " + issues.String()}
 	}
-	program, err := baseEnv.Program(ast, cel.CostTracking(&library.CostEstimator{}))
+	program, err := baseEnv.Program(ast, costTracking(&library.CostEstimator{}))
 	if err != nil {
 		return answer{"compile_error": "program instantiation failed: " + err.Error()}
 	}
@@ -43,23 +39,23 @@ func evaluate(expression string) answer {
 }
 
 // tagged encodes a value so that its type survives JSON.
-func tagged(value ref.Val) any {
+func tagged(value celValue) any {
 	switch value := value.(type) {
-	case types.Bool:
+	case celBool:
 		return bool(value)
-	case types.Null:
+	case celNull:
 		return nil
-	case types.Int:
+	case celInt:
 		return answer{"int": int64(value)}
-	case types.Uint:
+	case celUint:
 		return answer{"uint": uint64(value)}
-	case types.Double:
+	case celDouble:
 		return answer{"double": strconv.FormatFloat(float64(value), 'g', -1, 64)}
-	case types.String:
+	case celString:
 		return answer{"string": string(value)}
-	case types.Bytes:
+	case celBytes:
 		return answer{"bytes": hex.EncodeToString(value)}
-	case *types.Optional:
+	case *celOptional:
 		if !value.HasValue() {
 			return answer{"optional": "none"}
 		}
@@ -70,27 +66,27 @@ func tagged(value ref.Val) any {
 		return answer{"quantity": value.String()}
 	case apiservercel.Semver:
 		return answer{"semver": value.String()}
-	case types.Timestamp:
+	case celTimestamp:
 		return answer{"repr": value.Format(time.RFC3339Nano), "type": value.Type().TypeName()}
-	case traits.Mapper:
+	case celMapper:
 		return taggedMap(value)
-	case traits.Lister:
+	case celLister:
 		return taggedList(value)
 	}
 	return answer{"repr": fmt.Sprintf("%v", value.Value()), "type": value.Type().TypeName()}
 }
 
-func taggedList(list traits.Lister) answer {
+func taggedList(list celLister) answer {
 	items := []any{}
-	for iterator := list.Iterator(); iterator.HasNext() == types.True; {
+	for iterator := list.Iterator(); iterator.HasNext() == celTrue; {
 		items = append(items, tagged(iterator.Next()))
 	}
 	return answer{"list": items}
 }
 
-func taggedMap(given traits.Mapper) answer {
+func taggedMap(given celMapper) answer {
 	entries := answer{}
-	for iterator := given.Iterator(); iterator.HasNext() == types.True; {
+	for iterator := given.Iterator(); iterator.HasNext() == celTrue; {
 		key := iterator.Next()
 		name := fmt.Sprintf("%s:%v", key.Type().TypeName(), key.Value())
 		entries[name] = tagged(given.Get(key))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -61,15 +60,6 @@ func matchDevice(asked *request) answer {
 	return reply
 }
 
-func asDevice(given device) dracel.Device {
-	return dracel.Device{
-		Driver:                   given.Driver,
-		AllowMultipleAllocations: given.AllowMultipleAllocations,
-		Attributes:               given.Attributes,
-		Capacity:                 given.Capacity,
-	}
-}
-
 // measure compiles and matches every selector `times` times and answers nanoseconds for each.
 func measure(asked *request) answer {
 	compile := compilerFor(asked.Features)
@@ -110,14 +100,4 @@ func perCall(times int, call func()) float64 {
 		}
 	}
 	return best
-}
-
-// decodeValue reads JSON the way the API server does: whole numbers become int64.
-func decodeValue(raw json.RawMessage) (any, error) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil, nil
-	}
-	var value any
-	err := unmarshal(raw, &value)
-	return value, err
 }

@@ -1,3 +1,5 @@
+//go:build !kube138
+
 package main
 
 import (
@@ -85,4 +87,14 @@ func maxCosts(structural *schema.Structural, root bool) []any {
 		}
 	}
 	return costs
+}
+
+// decodeValue reads JSON the way the API server does: whole numbers become int64.
+func decodeValue(raw json.RawMessage) (any, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var value any
+	err := unmarshal(raw, &value)
+	return value, err
 }

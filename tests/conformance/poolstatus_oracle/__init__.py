@@ -1,4 +1,4 @@
-"""Asks kube-controller-manager 1.37.1 for the status of pools: the function of its controller."""
+"""Asks kube-controller-manager 1.37.2 for the status of pools: the function of its controller."""
 
 from pathlib import Path
 

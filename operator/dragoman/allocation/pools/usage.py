@@ -10,6 +10,7 @@ from typing import NamedTuple
 from dragoman.model.allocated import AllocatedDevice
 from dragoman.model.amounts import Amount, amount
 from dragoman.model.claim import Claim
+from dragoman.model.device import qualified, unambiguous
 from dragoman.model.deviceid import DeviceID, PoolID
 
 Nanos = dict[str, int]
@@ -28,10 +29,12 @@ class Usage:
 
     Args:
         shares: Feature gate DRAConsumableCapacity; without it a share holds the whole device.
+        qualified: Whether a capacity is counted by its name with domain (1.38).
     """
 
-    def __init__(self, *, shares: bool) -> None:
+    def __init__(self, *, shares: bool, qualified: bool = False) -> None:
         self._shares = shares
+        self._qualified = qualified
         self._pools: dict[PoolID, dict[str, list[Holder]]] = {}
         self._claims: dict[str, tuple[AllocatedDevice, ...]] = {}
         self._versions: dict[PoolID, int] = {}
@@ -97,7 +100,11 @@ class Usage:
             if held.admin:
                 continue
             if self._shares and held.share:
-                yield held.id, Holder(key, held.share, _amounts(held.consumed))
+                consumed = _amounts(held.consumed)
+                if consumed is not None and self._qualified:
+                    known = unambiguous(consumed, held.driver)
+                    consumed = {qualified(name, held.driver): n for name, n in known.items()}
+                yield held.id, Holder(key, held.share, consumed)
             else:
                 yield held.id, Holder(key)
 

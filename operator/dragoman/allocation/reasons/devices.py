@@ -69,6 +69,8 @@ class DeviceObstacles:
                 found = self._capacity(request, plan, position)
             if found is None and self._view.in_use[position] and not request.admin:
                 found = self._in_use(position)
+        if found is None and self._shares_block(request, plan, position):
+            found = self._in_use(position)
         found = found or self._operations(position) or judged.gate
         if found is None and content.consumes and not self._shared(plan, position):
             found = self._groups(content, position) or self._counters(plan, position)
@@ -145,15 +147,23 @@ class DeviceObstacles:
         self, request: PreparedRequest, plan: Plan, position: int
     ) -> DeviceObstacle | None:
         held = self._view.consumed[position]
-        for name, need, have in plan.nanos:
+        for (published, amount), (name, need, have) in zip(
+            plan.consumed.items(), plan.nanos, strict=True
+        ):
             if need + held.get(name, 0) > have:
-                content, amount = self._view.contents[position], plan.consumed[name]
-                found = exceeded(request, content, name, amount, held.get(name, 0))
+                content = self._view.contents[position]
+                found = exceeded(request, content, published, amount, held.get(name, 0))
                 details = {**found.details, "holders": self._holders(position)}
                 return found._replace(
                     details=details, left_out=not request.profile.all_means_exhausted
                 )
         return None
+
+    def _shares_block(self, request: PreparedRequest, plan: Plan, position: int) -> bool:
+        """Tell whether shares of a device are held that is shared no more (1.38)."""
+        if plan.shareable or request.admin or not request.profile.shares_block:
+            return False
+        return position in self._view.consumed or position in self._view.shared
 
     def _shared(self, plan: Plan, position: int) -> bool:
         """Tell whether a device is shared already, so that its counters are charged."""

@@ -11,7 +11,7 @@ from dragoman.allocation.requests.plans import Plan
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.rules.capacity import CapacityError, PolicyError
 from dragoman.model.amounts import Amount, printed
-from dragoman.model.device import Content
+from dragoman.model.device import Content, qualified
 from dragoman.model.deviceid import DeviceID
 from dragoman.model.fields import NOTHING
 
@@ -142,7 +142,7 @@ def _constraint(request: PreparedRequest, content: Content) -> DeviceObstacle | 
         try:
             value = request.value(index, content, _POSITIONS, 0)
         except FatalProblemError as error:
-            return DeviceObstacle(Code.CEL_ERROR, {**details, "message": str(error)})
+            return DeviceObstacle(error.code, {**details, "message": str(error)})
         if value is None:
             return DeviceObstacle(Code.CONSTRAINT_FAILED, details)
     return None
@@ -150,7 +150,6 @@ def _constraint(request: PreparedRequest, content: Content) -> DeviceObstacle | 
 
 def _too_little(request: PreparedRequest, content: Content) -> DeviceObstacle | None:
     """Find the first capacity that can never serve the request."""
-    wanted = request.exact.capacity or {}
     try:
         consumed = request.consumption(content)
     except PolicyError as error:
@@ -158,7 +157,7 @@ def _too_little(request: PreparedRequest, content: Content) -> DeviceObstacle | 
             return DeviceObstacle(Code.CAPACITY_UNKNOWN, {"capacity": error.name}, left_out=True)
         details = {
             "capacity": error.name,
-            "requested": str(wanted.get(error.name, "")),
+            "requested": _requested(request, content, error.name),
             "rounded": str(error.amount),
         }
         return DeviceObstacle(Code.CAPACITY_POLICY, details, left_out=True)
@@ -172,6 +171,14 @@ def _too_little(request: PreparedRequest, content: Content) -> DeviceObstacle | 
     return None
 
 
+def _requested(request: PreparedRequest, content: Content, name: str) -> str:
+    """Return what the request says of a capacity, under either of its names."""
+    wanted = request.exact.capacity or {}
+    names = {qualified(asked, content.driver): amount for asked, amount in wanted.items()}
+    found = wanted.get(name) or names.get(qualified(name, content.driver))
+    return "" if found is None else str(found)
+
+
 def exceeded(
     request: PreparedRequest,
     content: Content,
@@ -183,7 +190,7 @@ def exceeded(
     free = content.capacity[name].value.nanos - held
     details = {
         "capacity": name,
-        "requested": str((request.exact.capacity or {}).get(name, "")),
+        "requested": _requested(request, content, name),
         "rounded": str(rounded),
         "free": printed(free, content.capacity[name].value),
         "value": str(content.capacity[name].value),

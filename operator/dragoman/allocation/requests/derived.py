@@ -38,7 +38,8 @@ class Derivation:
         self._failure = Failure("")
         check()
         shares = profile.features.ConsumableCapacity
-        scope = environment(profile.version, True, True, shares)  # noqa: FBT003 — a cache key
+        version = profile.version
+        scope = environment(version, True, True, shares, version)  # noqa: FBT003 — a cache key
         try:
             self._program = scope.compile(text, check_result=_complain)
         except CompileError as error:

@@ -194,6 +194,7 @@ class Views:
 
     def __init__(self, profile: Profile, budget: StepBudget | None = None) -> None:
         self.budget = budget
+        self._lazy = profile.unusable_values_fatal
         self._lists = profile.list_attributes or profile.lists_in_selectors
         self._shares = profile.features.ConsumableCapacity and not profile.stable
         self.entries = 0
@@ -211,7 +212,9 @@ class Views:
                 document = {**document, "allowMultipleAllocations": False}
             from dragoman_cel.deviceview import prepare  # noqa: PLC0415 — belongs to the engine
 
-            view = prepare(document, driver=content.driver, list_attributes=self._lists)
+            view = prepare(
+                document, driver=content.driver, list_attributes=self._lists, lazy=self._lazy
+            )
             self._found[content] = view
         return view
 

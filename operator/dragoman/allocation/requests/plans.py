@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from dragoman.allocation.features import Features
+from dragoman.allocation.features import Profile
 from dragoman.allocation.pools.taints import untolerated
 from dragoman.allocation.rules.capacity import Amounts
-from dragoman.model.device import Content
+from dragoman.model.device import Content, qualified
 from dragoman.model.taints import Toleration
 
 TAINT, COUNTERS = "taint", "counters"
@@ -18,7 +18,7 @@ class Plan:
     Attributes:
         blocked: Why no such device can be taken although it is selectable; empty if it can.
         consumed: What is taken of each capacity; empty without consumable capacity.
-        nanos: The same as numbers, beside what the device has.
+        nanos: The same as numbers, beside what the device has; by the names that usage has.
         alone: Whether a device without other shares has enough.
         shareable: Whether the device allows multiple allocations.
         needs: Counters in nanos by set and name.
@@ -31,12 +31,17 @@ class Plan:
         content: Content,
         consumed: Amounts,
         tolerations: Sequence[Toleration],
-        features: Features,
+        profile: Profile,
     ) -> None:
+        features = profile.features
         self.content = content
         self.consumed = consumed
         self.nanos = [
-            (name, value.nanos, content.capacity[name].value.nanos)
+            (
+                qualified(name, content.driver) if profile.names_qualified else name,
+                value.nanos,
+                content.capacity[name].value.nanos,
+            )
             for name, value in consumed.items()
         ]
         self.alone = all(need <= have for _, need, have in self.nanos)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from dragoman.allocation.codes import Code
-from dragoman.allocation.features import Profile
+from dragoman.allocation.features import Profile, Variant
 from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.requests.environment import ClassEnvironment
 from dragoman.allocation.requests.expressions import Expression, Failure, hinted
@@ -169,7 +169,7 @@ class PreparedRequest:
                 content,
                 self.consumption(content),
                 self.exact.tolerations,
-                self.profile.features,
+                self.profile,
             )
         except PolicyError:
             plan = None
@@ -190,7 +190,7 @@ class PreparedRequest:
         """Return what is taken of each capacity of a device; see `capacity.consumption`."""
         if not self.profile.features.ConsumableCapacity:
             return {}
-        return consumption(self.exact.capacity, content.capacity, self.profile)
+        return consumption(self.exact.capacity, content.capacity, self.profile, content.driver)
 
     def value(self, index: int, content: Content, devices: Devices, position: int) -> Any:
         """Return a tuple of the value that a constraint compares.
@@ -198,7 +198,8 @@ class PreparedRequest:
         None stands for a device that lacks the attribute.
 
         Raises:
-            FatalProblemError: A derived attribute cannot be evaluated (1.37, alpha).
+            FatalProblemError: A derived attribute cannot be evaluated (1.37, alpha), or a value
+                cannot be used (1.38).
         """
         key = (index, content)
         if key not in self._values:
@@ -215,11 +216,24 @@ class PreparedRequest:
             attribute = self._derive(name, expression, content, devices.id(position))
         if attribute is None:
             return None
-        if self.profile.features.ListTypeAttributes:
+        lists = self.profile.features.ListTypeAttributes
+        if self.profile.unusable_values_fatal:
+            empty = expression is not None
+            value = attributes.usable(attribute, lists=lists, empty=empty)
+            if value is None:
+                raise self._unusable(name, devices.id(position))
+            return (value,)
+        if lists:
             # Lists without elements and attributes without a value satisfy no constraint, except
             # that the 1.36 form of distinctAttribute takes them as the first one.
             return (attributes.elements(attribute),)
         return (attributes.scalar(attribute),)
+
+    def _unusable(self, name: str, device: DeviceID) -> FatalProblemError:
+        message = f"device {device}: unsupported attribute value for {name}"
+        if self.profile.variant is Variant.STABLE:
+            message = f"claim {self.place}, request {self.exact.name}: {message}"
+        return self.problem(Code.ATTRIBUTE_UNUSABLE, message, device)
 
     def _derive(
         self, name: str, expression: str, content: Content, device: DeviceID

@@ -1,13 +1,17 @@
 """Attribute values as constraints compare them.
 
-A scalar is a pair of kind and value; versions compare as text. With list attributes (KEP-5491) a
+A scalar is a pair of kind and value; versions compare as text, from 1.38 on by precedence, which
+ignores build metadata. With list attributes (KEP-5491) a
 value is a kind and the set of its elements, a scalar being a set of one.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from dragoman.model.device import Content
 from dragoman.model.fields import Document
+from dragoman_cel.errors import OperationError
+from dragoman_cel.values.semver import parse_semver
 
 Scalar = tuple[str, Any]
 Elements = tuple[str, frozenset[Any]]
@@ -53,6 +57,35 @@ def elements(attribute: Document) -> Elements | None:
         if value is not None:
             return _set(kind, [value])
     return None
+
+
+def usable(attribute: Document, *, lists: bool, empty: bool) -> Scalar | Elements | None:
+    """Return what a constraint compares from 1.38 on, None for a value that cannot be used.
+
+    Args:
+        attribute: The attribute in the API's form.
+        lists: Whether lists can be compared; all values are sets then.
+        empty: Whether an empty list is a value.
+    """
+    for kind in ("int", "bool", "string", "version"):
+        value = attribute.get(kind)
+        if value is not None:
+            found = _parsed(kind, [value])
+            return found if found is None or lists else (kind, *found[1])
+    for name, kind in _LISTS:
+        values = attribute.get(name)
+        if values or (values is not None and empty):
+            return _parsed(kind, values) if lists else None
+    return None
+
+
+def _parsed(kind: str, values: Sequence[Any]) -> Elements | None:
+    if kind != "version":
+        return _set(kind, values)
+    try:
+        return _set(kind, [parse_semver(value) for value in values])
+    except (OperationError, TypeError):
+        return None
 
 
 def _set(kind: str, values: Any) -> Elements | None:

@@ -1,14 +1,15 @@
 """Consumable capacity: what a request takes of each capacity of a device (KEP-5075).
 
-Sections of behaviour that changed between 1.36 and 1.37 follow the profile: 1.36 computes in int64
-and wraps around, 1.37 refuses what int64 cannot hold.
+Behaviour that changed with a version follows the profile: 1.36 computes in int64 and wraps around,
+1.37 refuses what int64 cannot hold. From 1.38 on a capacity has one name: one without domain and
+one with the driver's are the same.
 """
 
 from collections.abc import Mapping
 
 from dragoman.allocation.features import Profile
 from dragoman.model.amounts import Amount, thousandths, whole
-from dragoman.model.device import Capacity, CapacityPolicy
+from dragoman.model.device import Capacity, CapacityPolicy, qualified, unambiguous
 from dragoman_cel.values.scalars import INT_MAX, wrap_int64
 
 Amounts = Mapping[str, Amount]
@@ -35,25 +36,30 @@ class PolicyError(ValueError):
 
 
 def consumption(
-    requests: Amounts | None, capacities: Mapping[str, Capacity], profile: Profile
+    requests: Amounts | None, capacities: Mapping[str, Capacity], profile: Profile, driver: str
 ) -> Amounts:
-    """Return what a request takes of every capacity of a device.
+    """Return what a request takes of every capacity of a device, by published name.
 
     Args:
         requests: `capacity.requests` of the request, None without.
         capacities: The capacities of the device.
         profile: Which version computes.
+        driver: The driver of the device, the domain of names without one.
 
     Raises:
         PolicyError: The device cannot serve the request.
-        CapacityError: The amount is negative or beyond int64 (1.37).
+        CapacityError: The amount is negative or beyond int64 (1.37), or a capacity is requested
+            under two names (1.38).
     """
+    if profile.names_qualified:
+        capacities = unambiguous(capacities, driver)
+        requests = _published(requests or {}, capacities, driver)
     requests = requests or {}
     for name in requests:
         if name not in capacities:
             raise PolicyError(name, None)
     consumed = {
-        name: _consumed(name, requests.get(name), capacity, profile)
+        name: _consumed(name, requests.get(name), capacity, profile, driver)
         for name, capacity in capacities.items()
     }
     for name, capacity in capacities.items():
@@ -63,7 +69,29 @@ def consumption(
     return consumed
 
 
-def _consumed(name: str, wanted: Amount | None, capacity: Capacity, profile: Profile) -> Amount:
+def _published(
+    requests: Amounts, capacities: Mapping[str, Capacity], driver: str
+) -> dict[str, Amount]:
+    """Return requests by the names that the device uses."""
+    names = {qualified(name, driver): name for name in capacities}
+    found: dict[str, Amount] = {}
+    spelling: dict[str, str] = {}
+    for name, wanted in requests.items():
+        published = names.get(qualified(name, driver), name)
+        if published in found:
+            raise CapacityError(
+                f'capacity "{published.removeprefix(driver + "/")}" requested both as "{name}" '
+                f'and as "{spelling[published]}"'
+            )
+        found[published], spelling[published] = wanted, name
+    return found
+
+
+def _consumed(
+    name: str, wanted: Amount | None, capacity: Capacity, profile: Profile, driver: str
+) -> Amount:
+    if profile.names_qualified:
+        name = qualified(name, driver)
     try:
         amount = _rounded(wanted, capacity, profile)
     except CapacityError as error:
@@ -75,6 +103,8 @@ def _consumed(name: str, wanted: Amount | None, capacity: Capacity, profile: Pro
 
 def _rounded(wanted: Amount | None, capacity: Capacity, profile: Profile) -> Amount:
     policy = capacity.policy
+    if wanted is not None and wanted.nanos < 0 and profile.negative_requests_refused:
+        raise CapacityError(f"capacity value is negative: request {wanted}")
     if wanted is None:
         return capacity.value if policy is None or policy.default is None else policy.default
     if policy is None:

@@ -140,6 +140,10 @@ class Attempt:
     def _take(
         self, request: PreparedRequest, claim: int, position: int, plan: Plan, *, must: bool
     ) -> Taken | None:
+        # A device that was shared when claims got shares of it.
+        blocks = self._profile.shares_block and not (plan.shareable or request.admin)
+        if blocks and self._already_shared(position):
+            return None
         if plan.simple:
             taken = Taken(position, request, claim, plan)
         else:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from dragoman.allocation.codes import Code
 from dragoman.allocation.pools.nodeselector import NodeSelectorError
+from dragoman.allocation.pools.pool import Pool
+from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.requests.plans import Plan
 from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.search.view import NodeView
@@ -53,16 +55,13 @@ def everything(request: PreparedRequest, view: NodeView) -> list[int]:
     Raises:
         FatalProblemError: A pool is incomplete or invalid, or a device cannot be judged.
     """
-    within = f"claim {request.place}, request {request.exact.name}: asks for all devices"
     found: list[int] = []
     first = 0
     for pool in view.pools:
         if pool.incomplete:
-            message = f"{within}, but resource pool {pool.id} is currently being updated"
-            raise request.problem(Code.POOL_INCOMPLETE, message)
+            raise _broken(request, pool, Code.POOL_INCOMPLETE, "being updated")
         if pool.invalid:
-            message = f"{within}, but resource pool {pool.id} is currently invalid"
-            raise request.problem(Code.POOL_INVALID, message)
+            raise _broken(request, pool, Code.POOL_INVALID, "invalid")
         last = first + len(pool.devices)
         found += [
             position
@@ -71,6 +70,16 @@ def everything(request: PreparedRequest, view: NodeView) -> list[int]:
         ]
         first = last
     return found
+
+
+def _broken(request: PreparedRequest, pool: Pool, code: Code, state: str) -> FatalProblemError:
+    problem = request.problem(
+        code,
+        f"claim {request.place}, request {request.exact.name}: asks for all devices, "
+        f"but resource pool {pool.id} is currently {state}",
+    )
+    problem.of_node = request.profile.broken_pools_of_node
+    return problem
 
 
 def _counts(request: PreparedRequest, view: NodeView, position: int) -> bool:

@@ -21,6 +21,7 @@ from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 from dragoman.metrics import REGISTRY
 from dragoman.model.pod import Pod
+from dragoman_base.versions import beyond
 
 WAIT = 30.0
 """Seconds for which the scheduler must have refused a pod."""
@@ -100,6 +101,8 @@ class ExplainController:
         self._pods = cluster.pods
         self.queue: WorkQueue[PodKey] = WorkQueue("explain", namespace=lambda key: key.namespace)
         self._recorder = recorder
+        said = beyond(kubernetes)
+        self._beyond = f"; {said}" if said else ""
         self._engine = Engine(profile, fresh=interval * FRESH, clock=clock)
         self._wait = wait
         self._interval = interval
@@ -171,7 +174,7 @@ class ExplainController:
         current = self._waiting(key)
         if current is None or current.pod.metadata.uid != known.uid:
             return
-        hint = f" (kubectl dra explain pod {key.name} -n {key.namespace})"
+        hint = f" (kubectl dra explain pod {key.name} -n {key.namespace}{self._beyond})"
         regarding = ObjectReference("v1", "Pod", key.namespace, key.name, known.uid)
         self._recorder.warn(
             regarding,

@@ -141,7 +141,7 @@ def defaults_above(pool: InventoryPool, profile: Profile) -> Iterator[DefaultAbo
             if not device.content.shareable:
                 continue
             try:
-                consumed = consumption(None, device.content.capacity, profile)
+                consumed = consumption(None, device.content.capacity, profile, each.driver)
             except (CapacityError, PolicyError):
                 continue  # another fault, which the allocator reports
             for name, taken in consumed.items():

@@ -5,6 +5,7 @@ import sys
 import click
 
 from dragoman import __version__
+from dragoman_base.versions import beyond
 from dragoman_toolkit.dra.cluster.options import connected, output_option
 from dragoman_toolkit.dra.cluster.source import Source
 from dragoman_toolkit.dra.formats import Output
@@ -40,7 +41,8 @@ def version(source: Source, output: Output, *, alone: bool) -> None:
     lines += [f"Server Version: {server}"] if server else []
     document = {"clientVersion": f"v{__version__}", "serverVersion": server or None}
     status = Exit.UNKNOWN if fault else Exit.CLEAR
-    show(Report("Version", document, tuple(lines), status), output)
+    newer = tuple(filter(None, [beyond(server)]))
+    show(Report("Version", document, tuple(lines), status, newer), output)
     if fault:
         raise Unusable(fault)
     sys.exit(status)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from dragoman_base.versions import Version
 from dragoman_base.versions import name as version_name
+from dragoman_cel.engine import Engine
 from dragoman_cel.errors import CompileError
 from dragoman_cel.selectors import Selector
 from dragoman_cel.selectors import compile as compile_selector
@@ -56,4 +57,6 @@ def _compiled(expression: str, version: Version) -> CompiledSelector:
         return CompiledSelector(None, None, f"Invalid value: compilation failed: {words}", offset)
     if selector.max_cost > MAX_COST:
         return CompiledSelector(None, None, "Forbidden: too complex, exceeds cost limit")
-    return CompiledSelector(selector, parse(expression, macros_of(version, bind=True)))
+    quoted = Engine(version).fields_quoted
+    tree = parse(expression, macros_of(version, bind=True), quoted=quoted)
+    return CompiledSelector(selector, tree)

@@ -9,13 +9,21 @@ from dragoman_toolkit.linting.validation.names import size
 
 MAX_VALUE = 64
 _KINDS = ("bool", "int", "string", "version", "bools", "ints", "strings", "versions")
-_NUMBER = r"(0|[1-9]\d*)"
-_PRERELEASE = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
-_SEMVER = re.compile(
-    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRERELEASE}(\.{_PRERELEASE})*)?"
-    r"(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?",
-    re.ASCII,
-)
+_DIGITS_SINCE = (1, 38)
+"""Since then numbers of versions have at most 18 digits."""
+
+
+def _semver(number: str) -> re.Pattern[str]:
+    prerelease = rf"({number}|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
+    return re.compile(
+        rf"{number}\.{number}\.{number}(-{prerelease}(\.{prerelease})*)?"
+        r"(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?",
+        re.ASCII,
+    )
+
+
+_SEMVER, _SHORT_SEMVER = _semver(r"(0|[1-9]\d*)"), _semver(r"(0|[1-9]\d{0,17})")
+_WORDS = "must be a string compatible with semver.org spec 2.0.0"
 
 
 def check_attribute(errors: Errors, steps: Steps, attribute: dict[str, Any]) -> None:
@@ -37,7 +45,10 @@ def check_attribute(errors: Errors, steps: Steps, attribute: dict[str, Any]) -> 
 def _check_value(errors: Errors, steps: Steps, kind: str, value: Any) -> None:
     if kind not in ("string", "version") or not isinstance(value, str):
         return
-    if kind == "version" and not _SEMVER.fullmatch(value):
-        errors.invalid(steps, value, "must be a string compatible with semver.org spec 2.0.0")
+    if kind == "version" and errors.version >= _DIGITS_SINCE:
+        if not _SHORT_SEMVER.fullmatch(value):
+            errors.invalid(steps, value, f"{_WORDS}, with at most 18 digits in numbers")
+    elif kind == "version" and not _SEMVER.fullmatch(value):
+        errors.invalid(steps, value, _WORDS)
     if size(value) > MAX_VALUE:
         errors.too_long(steps, MAX_VALUE)

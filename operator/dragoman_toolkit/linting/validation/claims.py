@@ -25,6 +25,7 @@ from dragoman_toolkit.linting.validation.names import (
     size,
     subdomain_fault,
 )
+from dragoman_toolkit.linting.validation.policies import amount
 
 MAX_REQUESTS = 32
 MAX_CONSTRAINTS = 32
@@ -32,6 +33,9 @@ MAX_CONFIGS = 32
 MAX_SELECTORS = 32
 MAX_ALTERNATIVES = 8
 MAX_PARAMETERS = 10 * 1024
+MAX_CAPACITIES = 32
+_CAPACITY_SINCE = (1, 38)
+"""Since then the API server looks at what a request wants of capacities."""
 _ENUM_SINCE = (1, 36)
 """Since then the OpenAPI names the modes."""
 
@@ -141,8 +145,24 @@ def _check_body(errors: Errors, steps: Steps, body: dict[str, Any]) -> None:
     # The documented limit of 16 tolerations is not enforced, neither in 1.34 nor in 1.36.
     for index, toleration in enumerate(sequence(body.get("tolerations"))):
         _check_toleration(errors, (*steps, "tolerations", index), mapping(toleration))
-    for key in mapping(mapping(body.get("capacity")).get("requests")):
-        check_attribute_name(errors, (*steps, "capacity", "requests", key), key)
+    wanted = mapping(mapping(body.get("capacity")).get("requests"))
+    place = (*steps, "capacity", "requests")
+    if errors.version >= _CAPACITY_SINCE:
+        _check_capacity(errors, place, wanted)
+        return
+    for key in wanted:
+        check_attribute_name(errors, (*place, key), key)
+
+
+def _check_capacity(errors: Errors, place: Steps, wanted: dict[str, Any]) -> None:
+    for key in wanted:
+        check_attribute_name(errors, place, key)  # the API server leaves the key out
+    if len(wanted) > MAX_CAPACITIES:
+        errors.too_many(place, len(wanted), MAX_CAPACITIES)
+        return
+    for key, value in wanted.items():
+        if amount(value) < 0:
+            errors.invalid((*place, key), value, "must be greater than or equal to 0")
 
 
 def _check_count(errors: Errors, steps: Steps, body: dict[str, Any]) -> None:

@@ -31,6 +31,8 @@ _IDENTIFIER_WORDS = (
     "a valid C identifier must start with alphabetic character or '_',"
     " followed by a string of alphanumeric characters or '_'"
 )
+_SLASHES_SINCE = (1, 38)
+"""Since then names of attributes have at most one slash."""
 MAX_LABEL = 63
 MAX_SUBDOMAIN = 253
 _MAX_ID = 32
@@ -140,7 +142,9 @@ def check_attribute_name(errors: Errors, steps: Steps, name: str, *, full: bool 
             errors.invalid(steps, "", "the domain must not be empty")
         if not parts[1]:
             errors.invalid(steps, "", "the name must not be empty")
-    # The API server overlooks names with more than one slash.
+    elif len(parts) > 2 and errors.version >= _SLASHES_SINCE:
+        errors.invalid(steps, name, "must not contain more than one slash")
+    # Before, the API server overlooks names with more than one slash.
     if len(parts) == 1 or (len(parts) == 2 and parts[1]):
         _check_identifier(errors, steps, parts[-1])
     if full and len(parts) == 1:

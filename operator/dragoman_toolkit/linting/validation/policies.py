@@ -33,8 +33,10 @@ def _ten(power: int) -> Fraction:
 
 MAX_OPTIONS = 10
 MAX_INT64 = 2**63 - 1
-FRACTIONS = (1, 37)
-"""Since when policies may have fractions (DRAFractionalCapacityRange), and names are exact."""
+FRACTIONS = (1, 38)
+"""Since when policies may have fractions by default (DRAFractionalCapacityRange)."""
+EXACT = (1, 37)
+"""Since when values are compared exactly, and errors name their field."""
 MILLI = Fraction(1, 1000)
 FINER = "value cannot be represented as a milli value"
 LARGER = f"must not be larger than {MAX_INT64}"
@@ -119,7 +121,7 @@ def _check_range(
         return
     if step is None:
         return
-    exact = errors.version >= FRACTIONS
+    exact = errors.version >= EXACT
     # Before 1.37 the API server divides by it, and ends the connection.
     if amount(step) <= 0 if exact else _whole(amount(step)) == 0:
         errors.invalid((*steps, "step"), step, "must be greater than zero")
@@ -134,7 +136,7 @@ def _check_range(
 
 def _check_bounds(errors: Errors, steps: Steps, bounds: tuple[Any, Any, Any], most: Any) -> None:
     low, high, default = bounds
-    own = "default" if errors.version >= FRACTIONS else ""
+    own = "default" if errors.version >= EXACT else ""
     if amount(low) > amount(most):
         errors.invalid((*steps, "min"), low, f"min is larger than capacity value: {most}")
     if amount(default) < amount(low):

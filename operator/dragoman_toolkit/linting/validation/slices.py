@@ -29,6 +29,8 @@ MAX_TAINTS = 16
 MAX_CONDITIONS = 4
 MAX_ENTRIES = 32
 MAX_VALUES = 48
+_ONE_TERM_SINCE = (1, 38)
+"""Since then the node selector of a device has one term, too."""
 _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _LISTS = ("bools", "ints", "strings", "versions")
 _ONE_PLACE = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`"
@@ -104,7 +106,8 @@ def _set_places(
         if value is None:
             continue
         if name == "nodeSelector":
-            check_node_selector(errors, at, value, one_term=steps == ("spec",))
+            one_term = steps == ("spec",) or errors.version >= _ONE_TERM_SINCE
+            check_node_selector(errors, at, value, one_term=one_term)
         elif name == "nodeName":
             if not value:
                 errors.invalid(at, "", "must be either unset or set to a non-empty string")

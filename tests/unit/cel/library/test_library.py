@@ -15,7 +15,7 @@ from dragoman_cel.library import OVERLOADS, STATEFUL
 BASE = Environment((1, 36), {"a": types.DYN, "b": types.DYN}, {}, lambda _: None, bind=True)
 COMPILED = {"in_list", "in_map", "equals", "not_equals", "not_strictly_false", "conditional"} | {
     name
-    for _, function, overload in all_overloads()
+    for _, _, function, overload in all_overloads()
     for name in (overload.name,)
     if function in ("_&&_", "_||_", "_[_]", "_[?_]", "_?._", "or", "orValue")
 }
@@ -123,7 +123,7 @@ def test_a_library_is_unknown_before_its_version(version: tuple[int, int], expre
 
 
 def test_every_declared_overload_can_be_called() -> None:
-    declared = {overload.name for _, _, overload in all_overloads()}
+    declared = {overload.name for _, _, _, overload in all_overloads()}
     assert declared - COMPILED - set(OVERLOADS) - set(STATEFUL) == set()
 
 

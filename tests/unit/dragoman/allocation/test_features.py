@@ -12,7 +12,8 @@ from dragoman.allocation import UnknownGateError, Variant, profile
         ("1.35", {}, Variant.STABLE),
         ("v1.36.3", {}, Variant.INCUBATING),
         ("1.37", {}, Variant.INCUBATING),
-        ("1.38", {}, Variant.INCUBATING),
+        ("1.38", {}, Variant.STABLE),
+        ("1.38", {"DRAListTypeAttributes": True}, Variant.INCUBATING),
         ("1.36", {"AllAlpha": True}, Variant.INCUBATING),
         ("1.37", {"AllAlpha": True}, Variant.EXPERIMENTAL),
         ("1.37", {"DRAListTypeAttributes": True}, Variant.EXPERIMENTAL),
@@ -34,7 +35,8 @@ def test_defaults_are_those_of_the_version() -> None:
         "DeviceBindingAndStatus",
         "ConsumableCapacity",
     }
-    assert profile("1.37").features.FractionalCapacityRange
+    assert not profile("1.37").features.FractionalCapacityRange
+    assert profile("1.38").features.FractionalCapacityRange
     assert (new.taint_rules, profile("1.37").taint_rules) == (False, True)
     assert (old.extended_resources, new.extended_resources) == (False, True)
 

@@ -338,7 +338,7 @@ def test_deletions_are_forgotten() -> None:
 
 def test_the_scheduler_is_that_of_the_server() -> None:
     assert profile_of(VERSION, rules=False).version == (1, 36)
-    newer = profile_of("v1.37.1", rules=True)
+    newer = profile_of("v1.37.2", rules=True)
     assert newer.version == (1, 37)
     assert newer.taint_rules
     assert profile_of("", rules=False).version == (1, 36)

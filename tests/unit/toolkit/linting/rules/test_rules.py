@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_base.versions import KNOWN, NEWEST
+from dragoman_base.versions import KNOWN, NEWEST, name
 from dragoman_toolkit.linting.knowledge.api import api_of
 from tests.unit.toolkit.linting.builders import (
     check,
@@ -552,7 +552,7 @@ def test_an_unknown_field_that_another_version_has_names_that_version(
 ) -> None:
     report = check(text, kubernetes=kubernetes)
     [advice] = [one.suggestion for one in report.findings if one.id == "dra/unknown-field"]
-    other = "1.36" if kubernetes == (1, 37) else "1.37"
+    other = "1.36" if kubernetes == (1, 37) else name(NEWEST)
     assert advice == f"Kubernetes {other} has it: --kubernetes {other}"
 
 

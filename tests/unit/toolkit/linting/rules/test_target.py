@@ -31,8 +31,8 @@ def found(text: str, *arguments: str) -> list[tuple[str, str, str]]:
 
 def test_the_next_release_is_known_as_a_target_only() -> None:
     assert TARGETS[-1] == NEXT > NEWEST
-    ran = CliRunner().invoke(check, ["-", "--kubernetes", "1.38"], input=CLASS)
-    assert "1.38 is not known" in ran.output
+    ran = CliRunner().invoke(check, ["-", "--kubernetes", "1.39"], input=CLASS)
+    assert "1.39 is not known" in ran.output
     ran = CliRunner().invoke(check, ["-", "--target", "1.50"], input=CLASS)
     assert ran.exit_code == 2
     assert "--target: Kubernetes 1.50 is not known; known: 1.34," in ran.output

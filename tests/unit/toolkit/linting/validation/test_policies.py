@@ -1,4 +1,4 @@
-"""Request policies of capacities, in the words of the API servers of 1.36 and 1.37."""
+"""Request policies of capacities, in the words of the API servers of 1.36 and 1.38."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from dragoman_base.versions import Version
 from dragoman_toolkit.linting.validation.errors import Errors
 from dragoman_toolkit.linting.validation.policies import check_capacity
 
-OLD, NEW = (1, 36), (1, 37)
+OLD, NEW = (1, 36), (1, 38)
 
 
 def refused(version: Version, policy: dict[str, Any], value: str = "10") -> list[str]:
@@ -81,7 +81,7 @@ def test_bounds_that_the_api_server_cannot_count() -> None:
     assert refused(OLD, policy, value="30E") == []
 
 
-def test_options_of_fractions_are_different_since_1_37() -> None:
+def test_options_of_fractions_are_different_since_1_38() -> None:
     policy = {"default": "1", "validValues": ["400m", "600m", "1"]}
     assert len(refused(OLD, policy)) == 2  # all round up to 1
     assert refused(NEW, policy) == []
