@@ -128,15 +128,15 @@ test-explain: controlplane ## Compare `kubectl dra` with the real scheduler in W
 		$(PYTEST) -ra tests/e2e/toolkit tests/e2e/explain
 
 .PHONY: test-versions
-test-versions: setup ## Run the end-to-end suites on every Kubernetes version (VERSIONS="v1.37.2" SUITES=modes)
+test-versions: setup ## Run the end-to-end suites on every Kubernetes version (VERSIONS="v1.37.1" SUITES=modes)
 	@VERSIONS="$(VERSIONS)" SUITES="$(SUITES)" PROCESSES=$(PROCESSES) $(PY) -m tests.versions
 
 .PHONY: test-faults
-test-faults: setup ## Measure which faults the built-in controller of each version has (VERSIONS="v1.37.2")
+test-faults: setup ## Measure which faults the built-in controller of each version has (VERSIONS="v1.37.1")
 	@VERSIONS="$(VERSIONS)" FAULTS="$(FAULTS)" $(PY) -m tests.versions.faults
 
 .PHONY: manifest-verdicts
-manifest-verdicts: setup ## Record what API servers say to manifests that people write (ARGS="v1.37.2")
+manifest-verdicts: setup ## Record what API servers say to manifests that people write (ARGS="v1.37.1")
 	@$(PY) -m tests.conformance.manifests.verdicts $(ARGS)
 
 .PHONY: test-conformance
@@ -148,7 +148,7 @@ test-mutants: controlplane ## Check every pretended driver with a fault (ARGS="-
 	@$(PY) -m tests.e2e.conformance.mutants $(ARGS)
 
 .PHONY: test-upstream
-test-upstream: controlplane ## Run Kubernetes' own tests of DRA with dragoman (ARGS="--kubernetes v1.37.2 --suite node")
+test-upstream: controlplane ## Run Kubernetes' own tests of DRA with dragoman (ARGS="--kubernetes v1.37.1 --suite node")
 	@$(PY) -m tests.upstream $(ARGS)
 
 .PHONY: test-cluster-templates

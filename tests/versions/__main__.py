@@ -1,6 +1,6 @@
 """Run the end-to-end suites on every supported Kubernetes version, and write the table of results.
 
-`make test-versions` (VERSIONS="v1.34.4 v1.37.2" SUITES="lifecycle modes" PROCESSES=3) builds what
+`make test-versions` (VERSIONS="v1.34.4 v1.37.1" SUITES="lifecycle modes" PROCESSES=3) builds what
 is missing, runs each suite on each version, and replaces the results of these versions and suites
 in docs/compatibility.md. Results of other versions and suites stay, with their date.
 """

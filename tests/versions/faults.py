@@ -1,6 +1,6 @@
 """Measure which faults of the built-in claim controller each Kubernetes version has.
 
-`make test-faults` (VERSIONS="v1.34.4 v1.37.2" FAULTS="late crash") runs the
+`make test-faults` (VERSIONS="v1.34.4 v1.37.1" FAULTS="late crash") runs the
 kube-controller-manager of each version alone in
 the situations of `SITUATIONS`, and replaces the columns of these versions in the table of
 docs/comparison.md.

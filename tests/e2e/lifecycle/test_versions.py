@@ -4,14 +4,22 @@ from collections.abc import Iterator
 
 import pytest
 
+from dragoman_base.versions import parse, removal
 from tests.e2e.rbac import OPERATOR_RULES
 from tests.e2e.running import START_SECONDS, OperatorProcess
 from tests.e2e.setup import Setup
 from tests.support import manifests as objects
+from tests.support.controlplane.binaries import chosen_version
 from tests.support.controlplane.plane import ControlPlane
 
 GROUP = "resource.k8s.io"
-OLDER = ("v1beta2", "v1beta1")
+RELEASE = parse(chosen_version())
+OLDER = [
+    one
+    for one in ("v1beta2", "v1beta1")
+    if (removal(f"{GROUP}/{one}", "ResourceClaim") or RELEASE) > RELEASE
+]
+"""What the server of the test still serves, where it is told to."""
 
 
 @pytest.fixture(scope="module", params=OLDER)
