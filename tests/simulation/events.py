@@ -163,6 +163,37 @@ def _untaint(sim: Simulation, node: int, device: int) -> None:
     _taint(sim, node, device, on=False)
 
 
+# Cluster templates
+
+
+def _cluster_spec(count: int) -> Json:
+    exactly = {"deviceClassName": "gpu", "count": count}
+    return {"spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}}
+
+
+def _make_cluster_template(sim: Simulation, name: str, team: str | None, count: int) -> None:
+    selector = {"matchLabels": {"team": team}} if team else {}
+    spec = {"namespaceSelector": selector, "conflict": "Keep", "template": _cluster_spec(count)}
+    body = {"metadata": {"name": name}, "spec": spec}
+    sim.server.create("user", "clusterresourceclaimtemplates", "", body)
+
+
+def _change_cluster_template(sim: Simulation, name: str, count: int) -> None:
+    def change(old: Json) -> Json:
+        return {**old, "spec": {**old["spec"], "template": _cluster_spec(count)}}
+
+    sim.server.update("user", "clusterresourceclaimtemplates", "", name, change)
+
+
+def _delete_cluster_template(sim: Simulation, name: str) -> None:
+    sim.server.delete("user", "clusterresourceclaimtemplates", "", name)
+
+
+def _label(sim: Simulation, namespace: str, team: str) -> None:
+    patch = {"metadata": {"labels": {"team": team or None}}}
+    sim.server.patch("user", "namespaces", "", namespace, patch, "merge")
+
+
 # Faults
 
 
@@ -258,6 +289,10 @@ KINDS: dict[str, Callable[..., None]] = {
     "retaint": _change_rule,
     "taint": _taint,
     "untaint": _untaint,
+    "cluster-template+": _make_cluster_template,
+    "cluster-template~": _change_cluster_template,
+    "cluster-template-": _delete_cluster_template,
+    "label": _label,
     "window": _window,
     "cut": _cut,
     "compact": _compact,

@@ -43,6 +43,8 @@ def _faults(sim: "Simulation") -> Iterator[Fault]:
     yield from _of_claims(sim)
     if "evictions" in sim.rows:
         yield from _of_evictions(sim)
+    if "clustertemplates" in sim.rows:
+        yield from _of_cluster_templates(sim)
     for replica in sim.live:
         yield from _of_process(sim, replica)
     for text in sim.loop.failures:
@@ -139,6 +141,38 @@ def _of_evictions(sim: "Simulation") -> Iterator[Fault]:
         settled = found is not None and found["status"] == "False"
         if found is None or not settled or found["observedGeneration"] != generation:
             yield "final-condition", f"{key[1]} at generation {generation}: {found}"
+
+
+def _of_cluster_templates(sim: "Simulation") -> Iterator[Fault]:
+    """Every namespace that is selected has the template, no other one has a copy of it."""
+    server = sim.server
+    wanted = server.of("clusterresourceclaimtemplates")
+    templates = server.of("resourceclaimtemplates")
+    for (_, name), one in sorted(wanted.items()):
+        team = (one["spec"]["namespaceSelector"].get("matchLabels") or {}).get("team")
+        observed = (one.get("status") or {}).get("observedGeneration")
+        if observed != one["metadata"]["generation"]:
+            yield "final-status", f"{name} has observed generation {observed}"
+        for (_, namespace), found in sorted(server.of("namespaces").items()):
+            selected = team in (None, (found["metadata"].get("labels") or {}).get("team"))
+            copy = templates.get((namespace, name))
+            if selected and copy is None:
+                yield "final-copy", f"{namespace} has no copy of {name}"
+            elif selected and copy and _is_copy(copy) and _spec(copy) != one["spec"]["template"]:
+                yield "final-copy", f"{namespace} has an old copy of {name}"
+            elif not selected and copy is not None and _is_copy(copy):
+                yield "final-copy", f"{namespace} keeps a copy of {name}"
+    for (namespace, name), copy in sorted(templates.items()):
+        if _is_copy(copy) and ("", name) not in wanted:
+            yield "final-copy", f"{namespace} keeps {name}, whose original is gone"
+
+
+def _is_copy(template: Json) -> bool:
+    return any("dragoman.dev" in key for key in template["metadata"].get("labels") or {})
+
+
+def _spec(template: Json) -> Json:
+    return {key: value for key, value in template["spec"].items() if key != "metadata"}
 
 
 def _of_process(sim: "Simulation", replica: "Replica") -> Iterator[Fault]:

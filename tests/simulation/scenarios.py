@@ -79,6 +79,10 @@ SCENARIOS: Mapping[str, Scenario] = {
             "skew": 1,
         },
     ),
+    "templates": Scenario(
+        World(settings(cluster_templates=True), replicas=2, rows=("claims", "clustertemplates")),
+        {"window": 3, "cut": 2, "kill": 2, "pause": 2, "partition": 1, "skew": 1},
+    ),
     "assist": Scenario(
         World(settings(claims="assist"), built_in=True, forgets=0.3),
         {"built-in": 3, "stall": 2, "kill": 1, "window": 1, "compact": 1},
@@ -99,6 +103,7 @@ EVERY_DAY = (
     "leaders",
     "safe",
     "evictions",
+    "templates",
     "restore",
     "assist",
     "auto",

@@ -31,6 +31,8 @@ def generate(seed: int, name: str) -> list[Event]:
         events += [[first, "backup", ahead], [chance.uniform(first + 0.5, SPAN), "restore"]]
     if "evictions" in scenario.world.rows:
         events += [_of_devices(chance) for _ in range(chance.randint(2, 12))]
+    if "clustertemplates" in scenario.world.rows:
+        events += [_of_cluster_templates(chance) for _ in range(chance.randint(3, 12))]
     if scenario.weights:
         replicas = scenario.world.replicas
         for _ in range(chance.randint(1, 12)):
@@ -92,6 +94,19 @@ def _entries(chance: random.Random) -> list[list[str]]:
         else:
             entries.append([f"e{index}", "template", chance.choice(TEMPLATES)])
     return entries
+
+
+def _of_cluster_templates(chance: random.Random) -> Event:
+    time, name = chance.uniform(0.5, SPAN), chance.choice(("t1", "ct"))
+    team = chance.choice((None, "ml"))
+    events: tuple[Event, ...] = (
+        ["cluster-template+", name, team, chance.randint(1, 2)],
+        ["cluster-template+", name, team, chance.randint(1, 2)],
+        ["cluster-template~", name, chance.randint(1, 3)],
+        ["cluster-template-", name],
+        ["label", chance.choice(NAMESPACES), chance.choice(("ml", ""))],
+    )
+    return [time, *chance.choice(events)]
 
 
 def _of_devices(chance: random.Random) -> Event:

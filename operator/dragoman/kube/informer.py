@@ -300,6 +300,12 @@ class Informer(Generic[Fact]):
     def _malformed(self, event_type: str, item: Any, error: MalformedObjectError) -> None:
         metadata = item.get("metadata") or {}
         namespace, name = metadata.get("namespace"), metadata.get("name")
+        known = self.store.get(namespace or "", name or "")
+        if event_type == "DELETED" and known is not None:
+            # A relist knows only the metadata of what is gone; the stored fact has the rest.
+            if known.metadata.uid == metadata.get("uid"):
+                self.missing(known)
+            return
         log.error(
             "Cannot read object",
             resource=self.resource.plural,
@@ -307,11 +313,6 @@ class Informer(Generic[Fact]):
             name=name,
             error=str(error),
         )
-        if event_type == "DELETED":
-            # The stored fact knows the claims of the object, which the event no longer contains.
-            known = self.store.get(namespace or "", name or "")
-            if known is not None and known.metadata.uid == metadata.get("uid"):
-                self.missing(known)
 
 
 def _is_before(found: HasMetadata, known: HasMetadata) -> bool:
