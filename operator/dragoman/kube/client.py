@@ -54,7 +54,10 @@ class Client:
     async def __aenter__(self) -> Self:
         server = self.credentials.server
         self._pool = self.transport or ConnectionPool(
-            server, ReloadingTLSContext(self.credentials).context, self.timeout
+            server,
+            ReloadingTLSContext(self.credentials).context,
+            self.timeout,
+            server_name=self.credentials.server_name,
         )
         self._pool.reload_tls()  # fails now, not with the first request, if files are unreadable
         self._prefix = urlsplit(server).path.rstrip("/")

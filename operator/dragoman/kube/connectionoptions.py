@@ -60,6 +60,12 @@ class ConnectionOptions:
     server: str | None = _option(
         None, ("-s", "--server"), "URL", "API server; by default the cluster's."
     )
+    tls_server_name: str = _option(
+        "",
+        ("--tls-server-name",),
+        "NAME",
+        "Name that the server's certificate must have; by default the host of its URL.",
+    )
     token: str | None = _option(
         None, ("--token",), "TOKEN", "Bearer token; by default what the user has.", shown=False
     )

@@ -66,6 +66,11 @@ class Credentials:
         return self._server
 
     @property
+    def server_name(self) -> str:
+        """The name that the server's certificate must have; empty for the server's host."""
+        return str(self._cluster.get("tls-server-name") or "")
+
+    @property
     def certificate_files(self) -> tuple[str, ...]:
         """Paths of the files that `ssl_context` reads; they may change, and so may their paths."""
         sections = {**self._cluster, **self._user}
@@ -280,12 +285,11 @@ def _refuse_unusable(found: ChosenContext) -> None:
     ]
     if faults:
         raise ConnectionSettingsError("; ".join(faults))
-    for name in ("proxy-url", "tls-server-name"):
-        if found.cluster.get(name):
-            raise ConnectionSettingsError(
-                f"clusters[].cluster.{name} of the kubeconfig is not supported: "
-                "name a server that can be reached directly, under a name of its certificate"
-            )
+    if found.cluster.get("proxy-url"):
+        raise ConnectionSettingsError(
+            "clusters[].cluster.proxy-url of the kubeconfig is not supported: "
+            "name a server that can be reached directly"
+        )
 
 
 def _refuse_unknown(found: ChosenContext) -> None:

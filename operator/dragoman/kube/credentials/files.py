@@ -98,6 +98,8 @@ def connection(config: Config, choice: ConnectionOptions) -> ChosenContext:
         cluster = _entry(config, "clusters", "cluster", cluster_name)
     if choice.server:
         cluster = {**cluster, "server": choice.server, "tls-server-name": ""}
+    if choice.tls_server_name:
+        cluster = {**cluster, "tls-server-name": choice.tls_server_name}
     user_name = choice.user or context.get("user")
     user = _entry(config, "users", "auth info", user_name) if user_name else {}
     if choice.token:

@@ -63,6 +63,7 @@ class ConnectionPool:
     tls: Callable[[], ssl.SSLContext | None]
     # Seconds for a response, and for a connection; 0 for the constants of this module
     timeout: float = 0.0
+    server_name: str = ""  # What the certificate is for; empty for the host of the URL
     _tls: ssl.SSLContext | None = field(init=False, repr=False, default=None)
     _closed: bool = field(init=False, default=False)
     _open: set[Connection] = field(init=False, repr=False, default_factory=set)
@@ -176,7 +177,8 @@ class ConnectionPool:
         url = urlsplit(self.server)
         host, port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
         # A fully qualified name may end in a dot; in certificates names end without it.
-        make = partial(Connection, self._tls, host.removesuffix("."), self._forget)
+        name = (self.server_name or host).removesuffix(".")
+        make = partial(Connection, self._tls, name, self._forget)
         if isinstance(loop, asyncio.BaseEventLoop) and not _is_address(host):
             delay = HAPPY_EYEBALLS_DELAY
             _, connection = await loop.create_connection(

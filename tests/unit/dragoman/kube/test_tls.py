@@ -135,3 +135,30 @@ async def test_an_authority_that_was_exchanged_is_trusted(tmp_path: Path) -> Non
                 await ask(api)
             trusted.write_bytes(new.certificate.read_bytes())
             assert await ask(api) == {"kind": "Pod"}
+
+
+@pytest.mark.parametrize("by_option", [False, True])
+async def test_a_server_is_known_by_another_name_of_its_certificate(
+    tmp_path: Path, authority: Authority, *, by_option: bool
+) -> None:
+    """As behind a tunnel: `tls-server-name` of the kubeconfig, or --tls-server-name."""
+    serving = server_context(authority.serving("server", ("api.example.com",)))
+    asked: list[str] = []
+    serving.sni_callback = lambda _, name, __: asked.append(name)
+    async with fake_server(FINE, server=serving) as (fake, _):
+        place = {
+            "server": f"https://127.0.0.1:{fake.port}",
+            "certificate-authority": str(authority.certificate),
+        }
+        with pytest.raises(ApiError, match=r"127\.0\.0\.1"):
+            async with Client(
+                Credentials(ConnectionOptions(kubeconfig(tmp_path, {"token": "t"}, **place)))
+            ) as api:
+                await ask(api)
+        name = "api.example.com"
+        given = {} if by_option else {"tls-server-name": name}
+        config = kubeconfig(tmp_path, {"token": "t"}, **place, **given)
+        options = ConnectionOptions(config, tls_server_name=name if by_option else "")
+        async with Client(Credentials(options)) as api:
+            await ask(api)
+    assert asked[-1] == name
