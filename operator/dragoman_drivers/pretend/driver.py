@@ -33,6 +33,7 @@ from dragoman_drivers.pretend.binding import Binder
 from dragoman_drivers.pretend.checkpoint import Checkpoint, CheckpointError
 from dragoman_drivers.pretend.faults import Faults
 from dragoman_drivers.pretend.preparation import (
+    UID,
     Preparation,
     PreparationFacts,
     RefusalError,
@@ -400,6 +401,8 @@ class Driver:
         time.sleep(self.faults.slow)
         if self.faults.failing:
             return self.refuse(claim, self.faults.failing)
+        if not UID.fullmatch(claim.uid):
+            return self.refuse(claim, "the UID is that of no object")
         try:
             return self.set_up(claim, self.read(claim), alive)
         except (RefusalError, CheckpointError, ApiError, HTTPError, OSError, KeyError) as error:
@@ -501,7 +504,7 @@ class Driver:
     def take_down(self, claim: ClaimReference) -> None:
         """Remove what was prepared; the checkpoint goes last, so that a failure can be retried."""
         prepared = self._checkpoint.read()
-        if "/" in claim.uid or not claim.uid:
+        if not UID.fullmatch(claim.uid):
             return  # not a UID of an object: nothing was prepared for it
         self.document_path(claim.uid).unlink(missing_ok=True)
         described = self.folder / metadata.FOLDER / claim.uid

@@ -1,9 +1,11 @@
 """What a driver decides about claims: which devices, how set up, when to refuse. Pure."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dragoman_base.words.dns import LABEL
 from dragoman_cel.values.quantityparser import parse_quantity
 from dragoman_drivers.kubeletplugin.messages import ClaimReference, PreparedDevice
 from dragoman_drivers.pretend import cdi
@@ -14,6 +16,8 @@ Result = Mapping[str, Any]
 Validate = Callable[[Any], str]
 """Returns what is wrong with opaque parameters; the empty text for none."""
 POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
+UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,127}")
+"""A UID becomes a name of files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,9 @@ def prepare(
     devices = tuple(prepared_device(reference, one, facts.driver) for one in results)
     annotations = (claim or {}).get("metadata", {}).get("annotations") or {}
     pod_claim = str(annotations.get(POD_CLAIM, ""))
+    if pod_claim and not LABEL.fullmatch(pod_claim):
+        # It becomes a part of paths in containers, and users write the annotation.
+        raise RefusalError(f"{POD_CLAIM} of {where} is no name of a pod's claim")
     return Preparation(reference, devices, configs, owned, consumed, pod_claim)
 
 

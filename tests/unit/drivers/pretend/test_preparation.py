@@ -1,14 +1,23 @@
 """What the driver decides about claims: devices, configs, refusals."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dragoman_configs.compile.registry import Registry
 from dragoman_drivers.kubeletplugin.messages import ClaimReference
+from dragoman_drivers.pretend.checkpoint import Checkpoint
 from dragoman_drivers.pretend.configs import validator
-from dragoman_drivers.pretend.preparation import Preparation, PreparationFacts, RefusalError
+from dragoman_drivers.pretend.driver import Driver
+from dragoman_drivers.pretend.faults import Faults
+from dragoman_drivers.pretend.preparation import (
+    POD_CLAIM,
+    Preparation,
+    PreparationFacts,
+    RefusalError,
+)
 from dragoman_drivers.pretend.preparation import prepare as decide
 from tests.support.gpuconfig import schema
 
@@ -165,3 +174,26 @@ def test_shares_never_consume_more_than_a_device_has(name: str) -> None:
         prepare(REFERENCE, claim(shareID="b", consumedCapacity={name: "5Gi"}), DRIVER, [first])
     second = claim(shareID="b", consumedCapacity={name: "4Gi"})
     assert prepare(REFERENCE, second, DRIVER, [first]).devices
+
+
+@pytest.mark.hostile("kit")
+@pytest.mark.parametrize("name", ["../..", "a/b", "a\nb", "a\0", "A", "-"])
+def test_a_claim_whose_name_in_its_pod_is_none_is_refused(name: str) -> None:
+    """The name becomes a part of paths in containers."""
+    found = claim()
+    found["metadata"]["annotations"] = {POD_CLAIM: name}
+    with pytest.raises(RefusalError, match="is no name of a pod's claim"):
+        prepare(REFERENCE, found, DRIVER, ())
+
+
+@pytest.mark.hostile("kit")
+@pytest.mark.parametrize("uid", ["..", ".", "", "a/b", "a\0b", "../checkpoint", "a" * 200])
+def test_a_uid_of_no_object_removes_nothing(uid: str, tmp_path: Path) -> None:
+    driver: Driver = object.__new__(Driver)
+    driver.folder, driver.specs, driver.faults = tmp_path, tmp_path, Faults()
+    driver._checkpoint = Checkpoint(tmp_path)
+    (tmp_path / "serialize.lock").touch()
+    (tmp_path / "checkpoint.json").write_text('{"version": 1, "claims": []}')
+    before = sorted(tmp_path.rglob("*"))
+    assert driver.unprepare_one(ClaimReference("ns", uid, "one")) == ""
+    assert sorted(tmp_path.rglob("*")) == before
