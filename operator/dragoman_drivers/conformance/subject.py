@@ -1,5 +1,6 @@
 """The driver that is checked: one process, started from the user's command in namespaces."""
 
+import contextlib
 import functools
 import os
 import shlex
@@ -8,6 +9,7 @@ import signal
 import string
 import subprocess
 import time
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,6 +18,8 @@ from dragoman_base import files
 from dragoman_drivers.throwaway.process import ThrowawayProcess, free_ports
 
 STOP_SECONDS = 10.0
+MARK = "DRAGOMAN_CONFORMANCE_DRIVER"
+"""Variable of a driver's environment that tells its processes from all others."""
 MAX_LOG = 16 << 20
 """Bytes of the driver's log that are looked at."""
 FORBIDDEN = ("/var/lib/kubelet", "/etc/cdi", "/var/run/cdi", "/run/cdi")
@@ -97,7 +101,8 @@ class DriverInstance:
         self.places = places
         self.log = log
         variables = {"KUBECONFIG": places.kubeconfig, "NODE_NAME": places.node}
-        variables |= dict(environment or {})
+        self._mark = f"{MARK}={uuid.uuid4().hex}"
+        variables |= {**(environment or {}), MARK: self._mark.partition("=")[2]}
         self._process = ThrowawayProcess(
             "driver", [*namespaces(), program, *words[1:]], log, variables
         )
@@ -112,14 +117,16 @@ class DriverInstance:
         self._process.start()
 
     def kill(self) -> None:
-        """End the whole process group by SIGKILL, and wait until nothing of it is left."""
+        """End the whole process group by SIGKILL, and what left it, until nothing of it is left."""
         group = self._process.pid
         self._process.kill()
         deadline = time.monotonic() + STOP_SECONDS
-        while group and time.monotonic() < deadline:
-            try:
-                os.killpg(group, 0)
-            except ProcessLookupError:
+        while time.monotonic() < deadline:
+            left = marked(self._mark)
+            for pid in left:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            if not left and not _is_group(group):
                 return
             time.sleep(0.01)
 
@@ -150,6 +157,31 @@ class DriverInstance:
     def position(self) -> int:
         """Return the position at the end of the log."""
         return self.log.stat().st_size if self.log.exists() else 0
+
+
+def _is_group(group: int | None) -> bool:
+    """Tell whether any process of a group is left."""
+    if group is None:
+        return False
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def marked(mark: str) -> list[int]:
+    """Return the processes with a variable in their environment, whatever their group is.
+
+    A process that calls `setsid` leaves its group, and stays where there is no namespace of
+    process ids; its environment goes with it.
+    """
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, files.UnreadableError):
+            if mark.encode() in files.read(folder / "environ").split(b"\0"):
+                found.append(int(folder.name))
+    return found
 
 
 @functools.cache

@@ -2,13 +2,15 @@
 
 import json
 import os
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dragoman_base.files import UnreadableError
-from dragoman_drivers.conformance import documents
+from dragoman_drivers.conformance import documents, subject
 from dragoman_drivers.conformance.scenarios import cdi
 from dragoman_drivers.conformance.scenarios.sharing import wrong_metadata
 from dragoman_drivers.conformance.site import Site
@@ -101,3 +103,40 @@ def test_a_secret_is_found_in_the_beginning_of_a_large_file(tmp_path: Path) -> N
     assert cdi.showing(tmp_path, "secret") == ["log"]
     with pytest.raises(UnreadableError, match="larger than 1 MiB"):
         documents.read(tmp_path / "log")
+
+
+LEAVES = """
+import os, sys, time
+for _ in range(8):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            open(sys.argv[1] + "/" + str(os.getpid()), "w").close()
+            time.sleep(600)
+        os._exit(0)
+time.sleep(600)
+"""
+
+
+def test_nothing_is_left_of_a_driver_whose_processes_leave_its_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As without root, where the driver has no process ids of its own."""
+    monkeypatch.setattr(subject, "namespaces", tuple)
+    script, pids = tmp_path / "driver.py", tmp_path / "pids"
+    script.write_text(LEAVES)
+    pids.mkdir()
+    places = subject.Places(*(["x"] * 8), sys.executable)
+    driver = subject.DriverInstance(f"{{python}} {script} {pids}", places, tmp_path / "log")
+    driver.start()
+    while len(found := [int(one.name) for one in pids.iterdir()]) < 8:
+        assert driver.runs, driver.logged()
+        time.sleep(0.01)
+    assert driver.stop() is not None
+    ended = [one for one in found if not Path(f"/proc/{one}").exists() or state(one) == "Z"]
+    assert sorted(ended) == sorted(found)
+
+
+def state(pid: int) -> str:
+    """Return the state of a process; one that has ended waits for its parent as `Z`."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
