@@ -7,12 +7,12 @@ from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.pools.published import (
     STANDARD,
-    STANDARD_TYPES,
     NameUses,
     mixed_type,
     non_standard,
     own_domain,
 )
+from dragoman.model.standardattributes import STANDARD_TYPES
 from dragoman_base.versions import OWN_DOMAIN_REFUSED
 from dragoman_base.versions import name as version_name
 from dragoman_base.words.spelling import closest

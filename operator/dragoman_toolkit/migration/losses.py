@@ -41,6 +41,7 @@ class Code(StrEnum):
     UNKNOWN_RESOURCE = "UnknownResource"
 
 
+_ALIGNED = "use claims with matchAttribute on pcieRoot or numaNode of resource.kubernetes.io"
 REMEDIES = {
     Code.GATE_OFF: "use claims in place of limits, or turn DRAExtendedResource on in API server, "
     "scheduler, controller-manager and kubelets, from 1.35 on",
@@ -59,10 +60,8 @@ REMEDIES = {
     Code.LABEL_GONE: "run the component that writes the label alone, or select devices by CEL",
     Code.TWO_CLASSES: "delete extendedResourceName of all classes but one",
     Code.PREEMPTION: "kubectl dra preempt",
-    Code.NUMA_ALIGNMENT: "use claims with matchAttribute on resource.kubernetes.io/pcieRoot or "
-    "numaNode",
-    Code.LINK_ALIGNMENT: "use claims with matchAttribute on resource.kubernetes.io/pcieRoot or "
-    "numaNode",
+    Code.NUMA_ALIGNMENT: _ALIGNED,
+    Code.LINK_ALIGNMENT: _ALIGNED,
     Code.HEALTH_HANDLING: "turn the driver's health checks on, or use device taints",
     Code.NODE_COUNTS: "count devices by ResourceSlices: kubectl dra top",
     Code.ADMIN_ACCESS: "use a claim with adminAccess: true, and label the namespace "

@@ -16,13 +16,9 @@ from dragoman.allocation.rules.capacity import CapacityError, PolicyError, consu
 from dragoman.inventory.pools.pools import InventoryPool
 from dragoman.model.amounts import Amount
 from dragoman.model.device import Content
+from dragoman.model.standardattributes import STANDARD_TYPES
 
 STANDARD = "resource.kubernetes.io"
-STANDARD_TYPES: Mapping[str, str] = {
-    "pcieRoot": "string",
-    "pciBusID": "string",
-    "numaNode": "int",
-}
 _PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
 
 

@@ -115,10 +115,6 @@ class KnownDevices:
         }
 
 
-STANDARD = {"pcieRoot": "string", "pciBusID": "string", "numaNode": "int"}
-"""Attributes of Kubernetes itself, by type (k8s.io/dynamic-resource-allocation/deviceattribute)."""
-
-
 def common(domain: str) -> bool:
     """Tell whether a domain belongs to Kubernetes itself."""
     return domain == COMMON

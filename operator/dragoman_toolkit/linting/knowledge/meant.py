@@ -2,12 +2,12 @@
 
 import re
 
+from dragoman.model.standardattributes import STANDARD_TYPES
 from dragoman_base.words.nearnames import near_driver
 from dragoman_base.words.spelling import closest
 from dragoman_toolkit.linting.knowledge.devices import (
     ATTRIBUTES,
     COMMON,
-    STANDARD,
     KnownDevices,
     common,
 )
@@ -20,12 +20,16 @@ def standard_name(domain: str, name: str, devices: KnownDevices) -> str | None:
     Names are case-sensitive, and `pcieRoot` in the domain of a driver is published by none.
     """
     if common(domain):
-        known = {*STANDARD, *devices.names(COMMON, ATTRIBUTES)}
-        return None if name in known else closest(name, STANDARD, edits=2)
+        known = {*STANDARD_TYPES, *devices.names(COMMON, ATTRIBUTES)}
+        return None if name in known else closest(name, STANDARD_TYPES, edits=2)
     ours = domain in devices.domains or domain.endswith((".k8s.io", ".kubernetes.io"))
     if not (ours or domain in ("k8s.io", "kubernetes.io")):
         return None
-    return None if name in devices.names(domain, ATTRIBUTES) else closest(name, STANDARD, edits=0)
+    return (
+        None
+        if name in devices.names(domain, ATTRIBUTES)
+        else closest(name, STANDARD_TYPES, edits=0)
+    )
 
 
 def impossible_driver(name: str) -> bool:

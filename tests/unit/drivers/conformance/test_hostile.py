@@ -126,7 +126,9 @@ def test_nothing_is_left_of_a_driver_whose_processes_leave_its_group(
     script, pids = tmp_path / "driver.py", tmp_path / "pids"
     script.write_text(LEAVES)
     pids.mkdir()
-    places = subject.Places(*(["x"] * 8), sys.executable)
+    places = subject.Places(
+        **dict.fromkeys(subject.Places.names(), "x") | {"python": sys.executable}
+    )
     driver = subject.DriverInstance(f"{{python}} {script} {pids}", places, tmp_path / "log")
     driver.start()
     while len(found := [int(one.name) for one in pids.iterdir()]) < 8:
