@@ -56,6 +56,7 @@ class Api:
         pair: A client certificate.
         token: A bearer token.
         trust: Instead of authority and pair.
+        server_name: What the server's certificate is for; the host of the URL when empty.
         headers: Instead of the token: called for each request.
     """
 
@@ -67,6 +68,7 @@ class Api:
         pair: KeyPairPaths | None = None,
         token: str = "",
         trust: ssl.SSLContext | None = None,
+        server_name: str = "",
         headers: Callable[[], Mapping[str, str]] | None = None,
     ) -> None:
         keys = {"cert_file": str(pair.certificate), "key_file": str(pair.key)} if pair else {}
@@ -79,6 +81,7 @@ class Api:
             block=True,
             retries=False,
             **({"ssl_context": trust} if trust else {}),
+            **({"server_hostname": server_name} if trust and server_name else {}),
             **known,
             **keys,
         )
@@ -97,7 +100,8 @@ class Api:
 
         trust = credentials.ssl_context()
         given = trust if isinstance(trust, ssl.SSLContext) else None
-        return cls(credentials.server.rstrip("/"), trust=given, headers=headers)
+        server, name = credentials.server.rstrip("/"), credentials.server_name
+        return cls(server, trust=given, server_name=name, headers=headers)
 
     def close(self) -> None:
         """Close all connections."""
