@@ -14,6 +14,8 @@ OLDEST: Version = (1, 34)
 """The first version that serves resource.k8s.io/v1."""
 DEFAULT: Version = (1, 36)
 """How a cluster behaves that does not say its version."""
+RELEASED: Version = (1, 37)
+"""The newest release; what is known of a later version is that of a pre-release."""
 NEWEST: Version = (1, 38)
 """What is newer counts as this, and every answer about it says so: see `beyond`."""
 KNOWN: tuple[Version, ...] = tuple((1, minor) for minor in range(OLDEST[1], NEWEST[1] + 1))

@@ -144,8 +144,8 @@ class Fixes:
 @click.option(
     "--kubernetes",
     metavar="VERSION",
-    help=f"Version of the cluster.  [default: {versions.name(versions.NEWEST)}, with --target the "
-    "one before it]",
+    help=f"Version of the cluster.  [default: {versions.name(versions.RELEASED)}, with --target "
+    "the one before it]",
 )
 @click.option(
     "--target",
@@ -393,10 +393,12 @@ def _sources(
 
 def _before(target: str) -> versions.Version:
     """Return the version of a cluster that is not named: one before the target of its upgrade."""
+    if not target:
+        return versions.RELEASED
     try:
-        goal = versions.parse(target) if target else versions.NEXT
+        goal = versions.parse(target)
     except ValueError:  # reported where targets are read
-        goal = versions.NEXT
+        return versions.RELEASED
     return max((one for one in versions.KNOWN if one < goal), default=versions.OLDEST)
 
 

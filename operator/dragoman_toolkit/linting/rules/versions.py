@@ -92,7 +92,7 @@ def _removed_kind(obj: Object, context: Context) -> Iterator[Problem]:
         message = f"{obj.api_version} {obj.kind} was removed from the API"
     else:
         message = f"Kubernetes {context.kubernetes} does not serve {obj.api_version} {obj.kind}"
-    edits = conversion(obj, newest) if obj.version == "v1alpha3" else ()
+    edits = conversion(obj, newest)
     yield Problem(REMOVED, ("apiVersion",), message, f"write {GROUP}/{newest}", edits=edits)
 
 

@@ -27,6 +27,7 @@ class Token:
     renewed: int = 0
     missing: int = 0
     certificate_files: tuple[str, ...] = ()
+    server_name: str = ""
     impersonation: tuple[tuple[str, str], ...] = ()
 
     async def authorization(self) -> str:
