@@ -1,10 +1,9 @@
-"""Whole operators in virtual time: what was found stays mended, and seeds of the day hold."""
+"""Whole operators in virtual time: what was found stays mended, and the first seeds hold."""
 
 import json
 import os
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,12 @@ from tests.simulation.story import story
 ROOT = Path(__file__).parents[2]
 RUNS = int(os.environ.get("DRAGOMAN_SIMULATE", "12"))
 """Random runs of each scenario."""
-FIRST = int(os.environ.get("DRAGOMAN_SIMULATE_FIRST", f"{datetime.now(UTC):%Y%m%d}00"))
-"""The first seed: that of the day."""
+FIRST = int(os.environ.get("DRAGOMAN_SIMULATE_FIRST", "1"))
+"""The first seed. A change lands or not by the same seeds; `make simulate` plays others."""
 
 
 @pytest.mark.parametrize("name", EVERY_DAY)
-def test_no_invariant_is_violated_by_the_seeds_of_the_day(name: str) -> None:
+def test_the_first_seeds_violate_no_invariant(name: str) -> None:
     print(f"seeds {FIRST} to {FIRST + RUNS - 1}")
     for seed in range(FIRST, FIRST + RUNS):
         events = generate(seed, name)
