@@ -19,7 +19,7 @@ from dragoman_drivers.throwaway.process import ThrowawayProcess, free_ports
 
 STOP_SECONDS = 10.0
 MARK = "DRAGOMAN_CONFORMANCE_DRIVER"
-"""Variable of a driver's environment that tells its processes from all others."""
+"""Variable of a driver's environment that marks its processes."""
 MAX_LOG = 16 << 20
 """Bytes of the driver's log that are looked at."""
 FORBIDDEN = ("/var/lib/kubelet", "/etc/cdi", "/var/run/cdi", "/run/cdi")
