@@ -7,6 +7,13 @@ from tests.support import manifests as objects
 from tests.support.worlds.inventory import claim, device, device_class, held, pod, pool
 
 DEVICES = 8
+REFUSED = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "Unschedulable",
+    "message": "0/1 nodes are available: 1 cannot allocate all claims.",
+    "lastTransitionTime": "2026-11-22T11:00:00Z",
+}
 TAINT = {"key": "gpu.example.com/xid", "value": "79", "effect": "NoSchedule"}
 
 
@@ -26,7 +33,9 @@ def _cluster(nodes: int) -> Iterator[dict[str, Any]]:
     yield held(claim("lost", "web"), ("node-0000", "gone"))
     for number in range(3):
         yield claim(f"waits-{number}", "web", count=DEVICES + 1)
-        yield pod(f"waits-{number}", "web", claims={"gpu": f"waits-{number}"})
+        waiting = pod(f"waits-{number}", "web", claims={"gpu": f"waits-{number}"})
+        waiting["status"] = {"phase": "Pending", "conditions": [REFUSED]}
+        yield waiting
 
 
 def _pool(number: int) -> dict[str, Any]:
