@@ -19,7 +19,7 @@ FEATURES = {(1, 36): "v1.36.3", (1, 37): "v1.37.2", (1, 38): MODULE}
 """A release of each version, whose list of features names the gates that it knows."""
 _ROOT = Path(__file__).parents[1]
 FIXES = _ROOT / "operator/dragoman/doctor/fixes.py"
-GATES = _ROOT / "operator/dragoman_base/removedgates.py"
+GATES = _ROOT / "operator/dragoman/doctor/removedgates.py"
 _RELEASE = re.compile(r"# v(\d+)\.(\d+)\.(\d+)(-\S+)?")
 
 

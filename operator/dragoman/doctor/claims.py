@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman.doctor.devices import few
+from dragoman.doctor.devices import few, kept_by
 from dragoman.doctor.doctorfacts import DoctorFacts, part
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.facts.world import PodFact
@@ -20,22 +20,42 @@ OVERDUE = 3600.0
 
 
 def claim_idle(facts: DoctorFacts) -> Iterator[Finding]:
-    """A claim has kept devices for a while although no pod reserves it."""
+    """A claim has kept devices for a while although no pod reserves it, or only ended ones do."""
     for claim in _claims(facts):
+        if not claim.devices or claim.metadata.deleting:
+            continue
         since = claim.changed_at or claim.since
-        if (
-            claim.devices
-            and not claim.consumers
-            and not claim.metadata.deleting
-            and facts.age(since) >= facts.thresholds.idle
-        ):
-            yield Finding(
-                Id.CLAIM_IDLE,
-                facts.claim_subject(claim),
-                f"holds {_devices(claim)}, reserved for no pod",
-                f"kubectl dra release {claim.key}",
-                since,
-            )
+        ended = _ended_users(facts, claim)
+        patience = facts.thresholds.settle if ended else facts.thresholds.idle
+        if (claim.consumers and not ended) or facts.age(since) < patience:
+            continue
+        # A pod that is bound waits for the reservation: without the claim it never starts.
+        bound = [one for one in facts.pods_by_claim.get(claim.key, ()) if one.pod.node_name]
+        reserved = f"reserved only for {few(ended)}, ended" if ended else "reserved for no pod"
+        message = f"holds {_devices(claim)}, {reserved}"
+        if bound:
+            pod = bound[0].pod
+            message += f", although pod {pod.metadata.name} on {pod.node_name} names it"
+        yield Finding(
+            Id.CLAIM_IDLE,
+            facts.claim_subject(claim),
+            message,
+            kept_by(bound[0]) if bound else f"kubectl dra release {claim.key}",
+            since,
+        )
+
+
+def _ended_users(facts: DoctorFacts, claim: Claim) -> tuple[str, ...]:
+    """Return the pods that a user's claim is reserved for, where all have ended.
+
+    What is generated for a pod is ClaimUnowned.
+    """
+    if claim.entry is not None or claim.extended or _is_used(facts, claim):
+        return ()
+    namespace, pods = claim.metadata.namespace, facts.inventory.world.pods
+    found = [pods.get(f"{namespace}/{one.name}") for one in claim.consumers]
+    done = [pod.pod.metadata.name for pod in found if pod is not None and pod.pod.done]
+    return tuple(done) if len(done) == len(found) else ()
 
 
 def claim_unowned(facts: DoctorFacts) -> Iterator[Finding]:

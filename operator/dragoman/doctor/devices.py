@@ -1,12 +1,16 @@
 """Findings about devices: lost, promised twice, overcommitted, tainted."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 
 from dragoman.allocation import DeviceID, PoolID
+from dragoman.allocation.extendedresources import is_extended
 from dragoman.allocation.pools.taints import untolerated
 from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import Finding, Id
+from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import DeviceState, InventoryDevice
 from dragoman.inventory.snapshots.documents import PREEMPTION
@@ -15,14 +19,19 @@ from dragoman.model.claim import Claim
 from dragoman.model.requests import ExactRequest
 from dragoman_base.words import listed
 
-PLUGIN_RESOURCES: Mapping[str, tuple[str, ...]] = {
-    "gpu.nvidia.com": ("nvidia.com/gpu",),
-    "gpu.amd.com": ("amd.com/gpu",),
-    "gpu.intel.com": ("gpu.intel.com/i915", "gpu.intel.com/xe"),
+_SAME_HARDWARE: Mapping[str, frozenset[str]] = {
+    "gpu": frozenset({"gpu", "mig", "vgpu", "pgpu"}),
 }
-"""Driver to the resources that its vendor's device plugin publishes for the same hardware."""
+"""What device plugins call devices of a driver, by the first label of its name."""
+_VENDORS: Mapping[str, str] = {
+    "habana.ai": "intel.com",
+    "amazonaws.com": "amazon.com",
+    "aws.com": "amazon.com",
+}
+"""Domains of one vendor."""
 _PREFIX = "deviceclass.resource.kubernetes.io/"
 """Implicit extended resources of DeviceClasses (KEP-5004)."""
+_PARTS = re.compile(r"[._-]")
 _NAMES = 3
 """Names of one kind that a message lists."""
 
@@ -43,7 +52,7 @@ def device_lost(facts: DoctorFacts) -> Iterator[Finding]:
             Id.DEVICE_LOST,
             facts.claim_subject(claim),
             f"{names} of {pools} {'is' if len(devices) == 1 else 'are'} in no slice",
-            _replace(claim),
+            _replace(facts, claim),
             claim.since,
         )
 
@@ -54,12 +63,31 @@ def _in_motion(facts: DoctorFacts, device: DeviceID) -> bool:
     return pool is not None and len(pool.slices) != pool.wanted
 
 
-def _replace(claim: Claim) -> str:
-    users = [one.name for one in claim.consumers if one.is_pod]
+def _replace(facts: DoctorFacts, claim: Claim) -> str:
+    """Say how the users of a claim get other devices; nothing replaces a pod without controller."""
+    pods = [facts.pods_by_uid.get(one.uid) for one in claim.consumers if one.is_pod]
     namespace = claim.metadata.namespace
-    if users:
-        return f"kubectl delete pod -n {namespace} {few(users, ' ')}"
-    return f"kubectl dra release {claim.key}"
+    names = [one.name for one in claim.consumers if one.is_pod]
+    alone = [one.pod.metadata.name for one in pods if one and one.pod.metadata.owner is None]
+    if alone:
+        return (
+            f"pod {few(alone)} has no controller: save its manifest before it is deleted: "
+            f"kubectl get pod -n {namespace} {few(alone, ' ')} -o yaml"
+        )
+    if names:
+        return f"kubectl delete pod -n {namespace} {few(names, ' ')}"
+    used = facts.pods_by_claim.get(claim.key, ())
+    return kept_by(used[0]) if used else f"kubectl dra release {claim.key}"
+
+
+def kept_by(pod: PodFact) -> str:
+    """Say why a claim that a pod names is not to be released, though it is not reserved for it."""
+    name = pod.pod.metadata.name
+    where = f" on {pod.pod.node_name}" if pod.pod.node_name else ""
+    return (
+        f"do not release it: pod {name}{where} needs it; see why no claim controller has reserved "
+        "it for the pod"
+    )
 
 
 def double_booked(facts: DoctorFacts) -> Iterator[Finding]:
@@ -90,14 +118,42 @@ def _served(facts: DoctorFacts) -> dict[str, dict[str, dict[str, int]]]:
         for device in members:
             resources[device.id].update(by_class[name])
     found: dict[str, dict[str, dict[str, int]]] = {}
+    nodes = facts.inventory.world.nodes
+    published = {
+        name: tuple(filter(is_extended, node.node.allocatable)) for name, node in nodes.items()
+    }
     for device in facts.inventory.devices.values():
         if not device.node:
             continue
-        names = {*resources[device.id], *PLUGIN_RESOURCES.get(device.id.driver, ())}
-        for resource in names:
+        driver = device.id.driver
+        names = {one for one in published.get(device.node, ()) if of_plugin(one, driver)}
+        for resource in names | resources[device.id]:
             drivers = found.setdefault(device.node, {}).setdefault(resource, {})
             drivers[device.id.driver] = drivers.get(device.id.driver, 0) + 1
     return found
+
+
+def of_plugin(resource: str, driver: str) -> bool:
+    """Whether the resource of a device plugin stands for the hardware of a DRA driver.
+
+    Either is of the driver's own domain, or both are of one vendor and its name has the driver's
+    word: `nvidia.com/gpu.shared` and `nvidia.com/mig-1g.5gb` are devices of `gpu.nvidia.com`.
+    """
+    domain, _, name = resource.partition("/")
+    if domain == driver:
+        return True
+    word = driver.partition(".")[0]
+    if _vendor(domain) != _vendor(driver):
+        return False
+    words = _SAME_HARDWARE.get(word, frozenset({word}))
+    return any(part.startswith(one) for part in _PARTS.split(name) for one in words)
+
+
+@cache
+def _vendor(domain: str) -> str:
+    """Return the last two labels of a domain, or those of the vendor that it belongs to."""
+    found = ".".join(domain.split(".")[-2:])
+    return _VENDORS.get(found, found)
 
 
 def share_over_capacity(facts: DoctorFacts) -> Iterator[Finding]:
@@ -144,7 +200,7 @@ def tainted_in_use(facts: DoctorFacts) -> Iterator[Finding]:
                     Id.TAINTED_IN_USE,
                     facts.claim_subject(one.claim),
                     f"{device.id} has taint {taint.key}{value}:{taint.effect}{source}",
-                    _replace(one.claim),
+                    _replace(facts, one.claim),
                 )
 
 

@@ -113,7 +113,8 @@ class DoctorFacts:
     @cached_property
     def pods_by_uid(self) -> Mapping[str, PodFact]:
         """Pods that have not ended, by UID."""
-        return {pod.pod.metadata.uid: pod for pod in self.inventory.world.pods.values()}
+        pods = self.inventory.world.pods.values()
+        return {pod.pod.metadata.uid: pod for pod in pods if not pod.pod.done}
 
     @cached_property
     def pods_by_claim(self) -> Mapping[str, tuple[PodFact, ...]]:

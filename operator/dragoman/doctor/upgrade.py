@@ -6,8 +6,8 @@ from dragoman.doctor import names
 from dragoman.doctor.devices import few
 from dragoman.doctor.doctorfacts import DoctorFacts, Upgrade, listed
 from dragoman.doctor.finding import Finding, FindingSubject, Id, Severity
+from dragoman.doctor.removedgates import GATES_REMOVED_IN
 from dragoman.inventory.pools.pools import InventoryPool
-from dragoman_base.removedgates import GATES_REMOVED_IN
 from dragoman_base.versions import GROUP, OWN_DOMAIN_REFUSED, Version, removal
 from dragoman_base.versions import name as version_name
 

@@ -14,6 +14,7 @@ from dragoman.inventory.ages import age
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.documents import KINDS, PLANNING
+from dragoman_base.words import listed
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.output import Cell, Exit, Report, Table
 from dragoman_toolkit.dra.reports import Nothing
@@ -35,6 +36,8 @@ STACKED = 120
 """Columns below which each finding is a block: its sentences would fold into a narrow column."""
 
 
+_NAMED = 3
+"""Objects of equal findings that are named."""
 _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: ""}
 
 
@@ -122,18 +125,34 @@ def _status(counts: dict[Severity, int], diagnosis: Diagnosis) -> Exit:
 def _blocks(world: World, shown: Iterable[Finding]) -> Iterator[Table | Cell]:
     rows = tuple(
         (
-            Cell(_SHORT[one.severity], _STYLES[one.severity]),
-            str(one.id),
-            one.subject.text,
-            age(world.now, one.since),
-            f"{one.message}\n-> {one.remedy}",
+            Cell(_SHORT[first.severity], _STYLES[first.severity]),
+            str(first.id),
+            listed([one.subject.text for one in alike], _NAMED),
+            age(world.now, min(one.since for one in alike)),
+            f"{first.message}\n-> {first.remedy}"
+            + (f" (likewise for {len(alike) - 1} more)" if _differ(alike) else ""),
         )
-        for one in shown
+        for alike in _alike(shown)
+        for first in alike[:1]
     )
     if rows:
         yield Table(HEADERS, rows, stack_below=STACKED)
     else:
         yield Nothing("No findings.")
+
+
+def _alike(shown: Iterable[Finding]) -> Iterator[list[Finding]]:
+    """Yield findings that say the same of several objects together, in the order of the first."""
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for one in shown:
+        said = (part.replace(one.subject.text, "") for part in (one.message, one.remedy))
+        groups.setdefault((one.id, one.severity, *said), []).append(one)
+    yield from groups.values()
+
+
+def _differ(alike: list[Finding]) -> bool:
+    """Whether each of several findings has a remedy of its own."""
+    return len({one.remedy for one in alike}) > 1
 
 
 def _partial(diagnosis: Diagnosis) -> Iterator[str]:
