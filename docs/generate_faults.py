@@ -82,24 +82,11 @@ def fixes_page() -> str:
         )
         if one
     ]
-    return "\n".join(
-        [
-            f'"""First releases with the fix of a fault, from the changelogs of {MODULE}.',
-            "",
-            "Written by docs/generate_faults.py.",
-            '"""',
-            "",
-            "from collections.abc import Mapping",
-            "from types import MappingProxyType",
-            "",
-            "FIXED: Mapping[int, Mapping[tuple[int, int], int]] = MappingProxyType(",
-            "    {",
-            *rows,
-            "    }",
-            ")",
-            '"""Patch release by version, by issue of kubernetes/kubernetes."""',
-            "",
-        ]
+    return _mapping(
+        f"First releases with the fix of a fault, from the changelogs of {MODULE}.",
+        "FIXED: Mapping[int, Mapping[tuple[int, int], int]]",
+        rows,
+        ['"""Patch release by version, by issue of kubernetes/kubernetes."""'],
     )
 
 
@@ -107,28 +94,39 @@ def gates_page() -> str:
     """Return the module with the gates that are gone."""
     found = removed({version: gates(module(name)) for version, name in FEATURES.items()})
     rows = [f'        "{gate}": {version},' for gate, version in sorted(found.items())]
-    return "\n".join(
+    return _mapping(
+        f"Feature gates that Kubernetes does not know any more, up to {MODULE}.",
+        "GATES_REMOVED_IN: Mapping[str, tuple[int, int]]",
+        rows,
         [
-            f'"""Feature gates that Kubernetes does not know any more, up to {MODULE}.',
-            "",
-            "Written by docs/generate_faults.py.",
-            '"""',
-            "",
-            "from collections.abc import Mapping",
-            "from types import MappingProxyType",
-            "",
-            "GATES_REMOVED_IN: Mapping[str, tuple[int, int]] = MappingProxyType(",
-            "    {",
-            *rows,
-            "    }",
-            ")",
             '"""First version without a gate; its components end where a flag sets it.',
             "",
             "Source: test/compatibility_lifecycle/reference of one release of each version.",
             '"""',
-            "",
-        ]
+        ],
     )
+
+
+def _mapping(title: str, declaration: str, rows: list[str], meaning: list[str]) -> str:
+    """Return a module that defines one read-only mapping."""
+    lines = [
+        f'"""{title}',
+        "",
+        "Written by docs/generate_faults.py.",
+        '"""',
+        "",
+        "from collections.abc import Mapping",
+        "from types import MappingProxyType",
+        "",
+        f"{declaration} = MappingProxyType(",
+        "    {",
+        *rows,
+        "    }",
+        ")",
+        *meaning,
+        "",
+    ]
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
