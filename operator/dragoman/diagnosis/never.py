@@ -140,10 +140,14 @@ def node_selector_text(world: World, subject: Subject) -> str:
         values = sorted({str(one[key]) for one in labels if key in one})
         there = f"{key} is {shortened(values)}" if values else f"no node has label {key}"
         return f"nodeSelector {key}={value_text(value)} matches no node ({there})"
-    if subject.pod.needs.labels:
-        listed = ", ".join(f"{key}={value}" for key, value in subject.pod.needs.labels.items())
-        return f"nodeSelector {listed} matches no node that has all of these labels"
-    return "the required node affinity matches no node"
+    together = " that has all of these labels" if subject.pod.needs.labels else ""
+    return f"{_demand(subject)} matches no node{together}"
+
+
+def _demand(subject: Subject) -> str:
+    """Return what a pod demands of the labels of its node, in words."""
+    listed = ", ".join(f"{key}={value}" for key, value in subject.pod.needs.labels.items())
+    return f"nodeSelector {listed}" if listed else "the required node affinity"
 
 
 def _elsewhere(
@@ -159,9 +163,7 @@ def _elsewhere(
     there = shortened(one.node.name for one in serving)
     here = shortened(sorted(names))
     if reasons & {AFFINITY, NODE_NAME}:
-        listed = ", ".join(f"{key}={value}" for key, value in subject.pod.needs.labels.items())
-        text = f"nodeSelector {listed}" if listed else "the required node affinity"
-        return [Cause(SELECTOR, f"{text} leaves {here}; such devices are on {there}")]
+        return [Cause(SELECTOR, f"{_demand(subject)} leaves {here}; such devices are on {there}")]
     short = sorted(one.removeprefix(INSUFFICIENT) for one in reasons)
     wanted = ", ".join(
         f"{name} {_amount(subject.pod.needs.requests.get(name, 0))} wanted" for name in short
