@@ -22,9 +22,9 @@ from dragoman_toolkit.check.kustomizations import (
     KUSTOMIZE,
     chart_folders,
     kustomization_folders,
+    layout,
     note,
     render,
-    surroundings,
 )
 from dragoman_toolkit.check.settings import (
     CATALOG,
@@ -367,7 +367,7 @@ def _sources(
             failures.append(one)
         else:
             sources.append(engine.read(*one))
-    around = surroundings(source.name for source in sources)
+    around = layout(source.name for source in sources)
     for source in sources:
         source.left = around.part(source.name)
     folders = {

@@ -33,7 +33,7 @@ _SECONDS = 120
 
 
 @dataclass
-class Surroundings:
+class Layout:
     """The kustomizations and charts of checked files; each folder is looked at once."""
 
     parts: dict[Path, str] = field(default_factory=dict)  # Files that are no manifests, and why
@@ -104,9 +104,9 @@ def _parts(tree: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield from ((one, PART) for one in values)
 
 
-def surroundings(names: Iterable[str]) -> Surroundings:
+def layout(names: Iterable[str]) -> Layout:
     """Find the kustomizations and charts of files."""
-    found = Surroundings()
+    found = Layout()
     for name in names:
         if name == STANDARD_INPUT:
             continue
@@ -117,7 +117,7 @@ def surroundings(names: Iterable[str]) -> Surroundings:
     return found
 
 
-def kustomization_folders(found: Surroundings, names: Iterable[str]) -> list[Path]:
+def kustomization_folders(found: Layout, names: Iterable[str]) -> list[Path]:
     """Return the folders of checked kustomizations that no other one uses, as they were named."""
     named = {Path(name).parent for name in names if Path(name).name in KUSTOMIZATIONS}
     used = {
@@ -136,7 +136,7 @@ def kustomization_folders(found: Surroundings, names: Iterable[str]) -> list[Pat
     )
 
 
-def chart_folders(found: Surroundings) -> list[Path]:
+def chart_folders(found: Layout) -> list[Path]:
     """Return the folders of charts that are no dependency of another one, and no library."""
     charts = set(found.charts)
     return sorted(
