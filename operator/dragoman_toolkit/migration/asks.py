@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.allocation.extendedresources import asked
+from dragoman.doctor.doctorfacts import part
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.snapshots.documents import TEMPLATE_HASH
 from dragoman.model.fields import MalformedObjectError
@@ -127,9 +128,3 @@ def _asked(pod: Document) -> dict[str, tuple[int, ...]]:
         return asked(pod)
     except MalformedObjectError:
         return {}
-
-
-def part(document: Document, key: str) -> Document:
-    """Return an object within a document; an empty one where there is none."""
-    found = document.get(key)
-    return found if isinstance(found, Mapping) else {}

@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from dragoman.allocation.features import Profile
+from dragoman.doctor.doctorfacts import part
 from dragoman.inventory.snapshots.documents import MIRROR
 from dragoman_base import versions
 from dragoman_base.versions import Version
-from dragoman_toolkit.migration.asks import Asking, AskingPod, part
+from dragoman_toolkit.migration.asks import Asking, AskingPod
 from dragoman_toolkit.migration.counterparts import Exactness
 from dragoman_toolkit.migration.losses import SOLVED_BY_OUTPUT, Code, Loss, Rank
 from dragoman_toolkit.migration.sources import NodeSource, Resource, Sources
@@ -169,7 +170,7 @@ def _of_cluster(
 
 
 def _old_kubelet(node: Document) -> str:
-    text = str(part(part(node, "status"), "nodeInfo").get("kubeletVersion") or "")
+    text = str(part(node, "status", "nodeInfo").get("kubeletVersion") or "")
     try:
         old = bool(text) and versions.parse(text) < (1, 36)
     except ValueError:
@@ -209,6 +210,12 @@ class _View:
                 rows = [*found.get(name, ()), (priority, one)]
                 found[name] = sorted(rows, key=lambda row: (row[0], row[1].key))[:2]
         return found
+
+    @cached_property
+    def _by_class(self) -> frozenset[tuple[str, str]]:
+        """Resources and nodes where devices of a class alone serve them."""
+        found = self.resources.items()
+        return frozenset((name, node) for name, one in found for node in one.of(NodeSource.DRA))
 
     def _of_resource(self, one: Resource) -> Iterator[Loss]:
         yield from self._served(one)
@@ -359,20 +366,15 @@ class _View:
             return bool(pod.spec.get("nodeName"))
         if MIRROR in part(metadata, "annotations"):
             return True
-        served = {name for name in pod.requests if pod.node in self._nodes_by_class(name)}
+        served = {name for name in pod.requests if (name, pod.node) in self._by_class}
         return bool(served) and not _by_dra(pod)
-
-    def _nodes_by_class(self, resource: str) -> tuple[str, ...]:
-        found = self.resources.get(resource)
-        return found.of(NodeSource.DRA) if found else ()
 
     def _lost(self, one: Asking) -> Iterator[Loss]:
         """Yield behaviors of the plug-in and the scheduler that end for a workload."""
         for name in one.resources:
             each = one.each(name)
             found = self.resources.get(name)
-            more = found and any(node.now > each for node in found.nodes)
-            if each > 1 and more and name.startswith(_LINKED):
+            if each > 1 and found and found.most > each and name.startswith(_LINKED):
                 yield Loss(
                     Code.LINK_ALIGNMENT,
                     Rank.BREAKS,
@@ -427,7 +429,7 @@ def _priority(pod: AskingPod) -> int:
 def _labels_of(spec: Document) -> Iterator[str]:
     """Yield labels that end with a plug-in, by which a pod requires its node."""
     names = [*part(spec, "nodeSelector")]
-    affinity = part(part(spec, "affinity"), "nodeAffinity")
+    affinity = part(spec, "affinity", "nodeAffinity")
     required = part(affinity, "requiredDuringSchedulingIgnoredDuringExecution")
     for term in required.get("nodeSelectorTerms") or ():
         expressions = term.get("matchExpressions") if isinstance(term, Mapping) else ()
@@ -441,8 +443,8 @@ def _aligned(pod: AskingPod) -> bool:
     """Whether the CPU manager gives a pod CPUs of its own: Guaranteed, with whole CPUs."""
     containers = [one for one in pod.spec.get("containers") or () if isinstance(one, Mapping)]
     for one in containers:
-        requests = part(part(one, "resources"), "requests")
-        limits = part(part(one, "resources"), "limits")
+        requests = part(one, "resources", "requests")
+        limits = part(one, "resources", "limits")
         cpu = str(requests.get("cpu") or "")
         same = all(requests.get(name) == limits.get(name) for name in ("cpu", "memory"))
         if not (cpu.isascii() and cpu.isdigit() and requests.get("memory") and same):

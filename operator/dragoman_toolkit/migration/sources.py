@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any
 
 from dragoman.allocation.extendedresources import class_of, is_extended
+from dragoman.doctor.doctorfacts import part
 from dragoman.inventory.inventory import Classes, Inventory, InventoryDevice
 from dragoman.model.amounts import AmountError, amount
 from dragoman.model.deviceclass import DeviceClass
-from dragoman_toolkit.migration.asks import part
 from dragoman_toolkit.migration.counterparts import (
     SRIOV,
     Around,
@@ -68,22 +68,36 @@ class Resource:
     strategy: str = ""  # `time-slicing` or `mps` where nodes share devices
     mig: str = ""  # NVIDIA's `migStrategy` where nodes say one
 
-    def of(self, *sources: NodeSource) -> tuple[str, ...]:
-        """Return the nodes with these sources."""
-        return tuple(one.name for one in self.nodes if one.source in sources)
+    # Every workload that asks for the resource asks for these, and a cluster has many of both.
 
-    @property
+    def of(self, source: NodeSource) -> tuple[str, ...]:
+        """Return the nodes with a source."""
+        return self._by_source[source]
+
+    @cached_property
+    def _by_source(self) -> Mapping[NodeSource, tuple[str, ...]]:
+        return {
+            source: tuple(one.name for one in self.nodes if one.source is source)
+            for source in NodeSource
+        }
+
+    @cached_property
     def now(self) -> int:
         """What pods can get today."""
         return sum(one.now for one in self.nodes)
 
-    @property
+    @cached_property
     def then(self) -> int:
         """Devices with DRA alone; 0 where no device stands for it."""
         lost = self.counterpart.exact in (Exactness.NONE, Exactness.LOST)
         return 0 if lost and not self.serving else sum(one.then for one in self.nodes)
 
-    @property
+    @cached_property
+    def most(self) -> int:
+        """The most that pods can get on one node today."""
+        return max((one.now for one in self.nodes), default=0)
+
+    @cached_property
     def replicas(self) -> int:
         """The most pods that share a device."""
         return max((one.replicas for one in self.nodes), default=1)
@@ -117,7 +131,7 @@ class Sources:
             name
             for node in self.nodes
             for field in ("allocatable", "capacity")
-            for name in part(part(node, "status"), field)
+            for name in part(node, "status", field)
             if is_extended(name)
         }
         names |= {one.extended_resource for one in self._inventory.world.classes.values()}
@@ -126,7 +140,7 @@ class Sources:
         return tuple(map(self._resource, found))
 
     def _resource(self, name: str) -> Resource:
-        labels = [part(part(node, "metadata"), "labels") for node in self._with(name)]
+        labels = [part(node, "metadata", "labels") for node in self._with(name)]
         mig = next((str(one["nvidia.com/mig.strategy"]) for one in labels if _mig(name, one)), "")
         around = Around(mig == "single", self._partitioned, self._drivers, self._sriov)
         stands = counterpart(name, around)
@@ -168,14 +182,14 @@ class Sources:
 
     def _with(self, resource: str) -> Iterable[Document]:
         for node in self.nodes:
-            if resource in part(part(node, "status"), "allocatable"):
+            if resource in part(node, "status", "allocatable"):
                 yield node
 
     def _on(self, resource: str, node: Document, devices: int) -> ResourceNode | None:
         status = part(node, "status")
         allocatable = count(part(status, "allocatable"), resource)
         capacity = count(part(status, "capacity"), resource)
-        labels = part(part(node, "metadata"), "labels")
+        labels = part(node, "metadata", "labels")
         replicas = _replicas(resource, labels)
         if allocatable:
             source = NodeSource.BOTH if devices else NodeSource.PLUGIN
@@ -196,7 +210,7 @@ class Sources:
             if one.pod.phase not in ("Succeeded", "Failed")
             if (node := str(part(one.document, "spec").get("nodeName") or ""))
             for container in part(one.document, "spec").get("containers") or ()
-            for name in part(part(container, "resources"), "requests")
+            for name in part(container, "resources", "requests")
             if is_extended(name)
         )
 

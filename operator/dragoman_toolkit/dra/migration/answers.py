@@ -22,7 +22,7 @@ from dragoman_toolkit.migration import asks
 from dragoman_toolkit.migration import classes as made_classes
 from dragoman_toolkit.migration.asks import Asking
 from dragoman_toolkit.migration.classes import MadeClass, NoClass
-from dragoman_toolkit.migration.losses import Loss, Rank
+from dragoman_toolkit.migration.losses import REMEDIES, Loss, Rank
 from dragoman_toolkit.migration.report import (
     Answer,
     Gate,
@@ -181,7 +181,7 @@ def _blocks(found: Migration, kubernetes: str, *, wide: bool) -> Iterator[Table 
         yield Table(
             ("LOST", "OF", "WHY", "REMEDY"),
             tuple(
-                (one.code, row.resource.name, one.text, one.as_json()["remedy"])
+                (one.code, row.resource.name, one.text, REMEDIES[one.code])
                 for row in found.resources
                 for one in row.losses
             ),
