@@ -45,7 +45,9 @@ def test_what_was_found_stays_mended(path: Path) -> None:
     assert outcome.violations == (), found["what"]
 
 
-@pytest.mark.parametrize("workload", ["job", "late-template", "taint"])
+@pytest.mark.parametrize(
+    "workload", ["job", "late-template", pytest.param("taint", marks=pytest.mark.slow)]
+)
 def test_no_perturbation_of_a_write_violates_an_invariant(workload: str) -> None:
     covered = 0
     for run in every(workload):

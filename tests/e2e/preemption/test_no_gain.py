@@ -52,6 +52,7 @@ def test_no_pod_ends_for_one_that_another_plugin_rejects(
     assert not [one for one in written if "eviction" in one.what]
 
 
+@pytest.mark.slow
 def test_no_pod_ends_beside_claims_that_tolerate_every_taint(
     preempting: Site, ward: Ward, tries: Tries
 ) -> None:

@@ -22,7 +22,7 @@ def test_findings_become_a_metric_and_an_event(plane: ControlPlane) -> None:
             wait_for(lambda: value(operator, "DeviceLost") == 1, 60, "the finding's metric")
             event = wait_for(lambda: event_in(ward, namespace), 30, "the finding's Event")
             assert event["regarding"]["uid"] == ward.claim(namespace)["metadata"]["uid"]
-            assert event["note"].endswith(f"kubectl delete pod -n {namespace} pod")
+            assert event["note"].endswith(f"kubectl get pod -n {namespace} pod -o yaml")
             plane.clear_namespace(namespace)
             wait_for(lambda: value(operator, "DeviceLost") == 0, 30, "no finding any more")
             assert operator.faults() == []
