@@ -58,6 +58,7 @@ class Client:
             ReloadingTLSContext(self.credentials).context,
             self.timeout,
             server_name=self.credentials.server_name,
+            proxy=self.credentials.proxy,
         )
         self._pool.reload_tls()  # fails now, not with the first request, if files are unreadable
         self._prefix = urlsplit(server).path.rstrip("/")

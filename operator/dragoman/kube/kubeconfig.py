@@ -71,6 +71,11 @@ class Credentials:
         return str(self._cluster.get("tls-server-name") or "")
 
     @property
+    def proxy(self) -> str:
+        """URL of the proxy that the server is reached through; empty without one."""
+        return str(self._cluster.get("proxy-url") or "")
+
+    @property
     def certificate_files(self) -> tuple[str, ...]:
         """Paths of the files that `ssl_context` reads; they may change, and so may their paths."""
         sections = {**self._cluster, **self._user}
@@ -278,18 +283,13 @@ def _address(server: str) -> str:
 
 
 def _refuse_unusable(found: ChosenContext) -> None:
-    """Refuse what kubectl refuses, and settings that this client cannot honor."""
+    """Refuse what kubectl refuses, in its words."""
     faults = [
         *validation.user_faults(found.user_name, found.user),
         *validation.cluster_faults(found.cluster_name, found.cluster),
     ]
     if faults:
         raise ConnectionSettingsError("; ".join(faults))
-    if found.cluster.get("proxy-url"):
-        raise ConnectionSettingsError(
-            "clusters[].cluster.proxy-url of the kubeconfig is not supported: "
-            "name a server that can be reached directly"
-        )
 
 
 def _refuse_unknown(found: ChosenContext) -> None:

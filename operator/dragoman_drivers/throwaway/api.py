@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import unquote, urlencode, urlsplit
 
 import orjson
 import urllib3
@@ -57,6 +57,7 @@ class Api:
         token: A bearer token.
         trust: Instead of authority and pair.
         server_name: What the server's certificate is for; the host of the URL when empty.
+        proxy: URL of a proxy of http or https that connections go through; none when empty.
         headers: Instead of the token: called for each request.
     """
 
@@ -69,21 +70,25 @@ class Api:
         token: str = "",
         trust: ssl.SSLContext | None = None,
         server_name: str = "",
+        proxy: str = "",
         headers: Callable[[], Mapping[str, str]] | None = None,
     ) -> None:
         keys = {"cert_file": str(pair.certificate), "key_file": str(pair.key)} if pair else {}
         known = {"ca_certs": str(authority)} if authority else {}
         self.server = server
         self._root = urlsplit(server).path.rstrip("/")
-        self._pool = urllib3.connection_from_url(
+        manager = _through(proxy, trust) if proxy else urllib3.PoolManager()
+        self._pool = manager.connection_from_url(
             server,
-            maxsize=CONNECTIONS,
-            block=True,
-            retries=False,
-            **({"ssl_context": trust} if trust else {}),
-            **({"server_hostname": server_name} if trust and server_name else {}),
-            **known,
-            **keys,
+            {
+                "maxsize": CONNECTIONS,
+                "block": True,
+                "retries": False,
+                **({"ssl_context": trust} if trust else {}),
+                **({"server_hostname": server_name} if trust and server_name else {}),
+                **known,
+                **keys,
+            },
         )
         own = {"Authorization": f"Bearer {token}"} if token else {}
         self._headers = headers or (lambda: own)
@@ -101,7 +106,7 @@ class Api:
         trust = credentials.ssl_context()
         given = trust if isinstance(trust, ssl.SSLContext) else None
         server, name = credentials.server.rstrip("/"), credentials.server_name
-        return cls(server, trust=given, server_name=name, headers=headers)
+        return cls(server, trust=given, server_name=name, proxy=credentials.proxy, headers=headers)
 
     def close(self) -> None:
         """Close all connections."""
@@ -286,6 +291,16 @@ class Api:
         """Call a function for many arguments on as many threads as there are connections."""
         with ThreadPoolExecutor(CONNECTIONS) as threads:
             return list(threads.map(call, arguments))
+
+
+def _through(proxy: str, trust: ssl.SSLContext | None) -> urllib3.ProxyManager:
+    """Return the pools of connections through a proxy; raise ValueError for one of socks5."""
+    parts = urlsplit(proxy)
+    if parts.scheme == "socks5":
+        raise ValueError("clusters[].cluster.proxy-url: expected a proxy of http or https here")
+    account = f"{unquote(parts.username)}:{unquote(parts.password or '')}" if parts.username else ""
+    headers = urllib3.make_headers(proxy_basic_auth=account) if account else None
+    return urllib3.ProxyManager(proxy, proxy_headers=headers, proxy_ssl_context=trust)
 
 
 def status_of(body: bytes) -> Json:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dragoman.kube.http.tunnel import proxy_of
 from dragoman_base import files
 
 OIDC = "oidc"
@@ -39,6 +40,12 @@ def cluster_faults(name: str, cluster: Mapping[str, Any]) -> Iterator[str]:
             if name
             else ("default cluster has no server defined")
         )
+    if proxy := str(cluster.get("proxy-url") or ""):
+        try:
+            proxy_of(proxy)
+        except ValueError as error:
+            # kubectl quotes the URL, which may have a password.
+            yield f"invalid 'proxy-url' for cluster \"{name}\": {error}"
     authority = "certificate-authority"
     if cluster.get(authority) and cluster.get(f"{authority}-data"):
         yield (

@@ -14,6 +14,7 @@ from dragoman.kube.http.response import (
 )
 from dragoman.kube.http.stream import BACKLOG_LIMIT, LineStream
 from dragoman.kube.http.transport import Transport
+from dragoman.kube.http.tunnel import Negotiation
 
 
 class Connection(Transport):
@@ -23,15 +24,20 @@ class Connection(Transport):
         tls: Trust and client certificate; None for plain HTTP.
         host: Name or address that the server's certificate must have.
         on_closed: Called when the connection has ended.
+        tunnel: What is said to a proxy before the server is reached; None without one.
 
     Attributes:
         deadline: When `expire` is due, by the loop's clock.
     """
 
     def __init__(
-        self, tls: ssl.SSLContext | None, host: str, on_closed: Callable[["Connection"], None]
+        self,
+        tls: ssl.SSLContext | None,
+        host: str,
+        on_closed: Callable[["Connection"], None],
+        tunnel: Negotiation | None = None,
     ) -> None:
-        super().__init__(tls, host)
+        super().__init__(tls, host, tunnel)
         self._on_closed = on_closed
         self._response: ResponseParser | None = None
         self._stream: LineStream | None = None

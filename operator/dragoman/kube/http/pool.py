@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from ipaddress import ip_address
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from dragoman.kube.http.connection import Connection
@@ -21,6 +21,7 @@ from dragoman.kube.http.response import (
     StatusError,
 )
 from dragoman.kube.http.stream import LineStream, Predicate
+from dragoman.kube.http.tunnel import proxy_of
 
 CONNECT_TIMEOUT = 5.0
 """Seconds for a connection, its TLS handshake included."""
@@ -64,6 +65,7 @@ class ConnectionPool:
     # Seconds for a response, and for a connection; 0 for the constants of this module
     timeout: float = 0.0
     server_name: str = ""  # What the certificate is for; empty for the host of the URL
+    proxy: str = ""  # URL of a proxy that all connections go through; empty without one
     _tls: ssl.SSLContext | None = field(init=False, repr=False, default=None)
     _closed: bool = field(init=False, default=False)
     _open: set[Connection] = field(init=False, repr=False, default_factory=set)
@@ -179,13 +181,16 @@ class ConnectionPool:
         # A fully qualified name may end in a dot; in certificates names end without it.
         name = (self.server_name or host).removesuffix(".")
         make = partial(Connection, self._tls, name, self._forget)
+        more: dict[str, Any] = {}
+        if self.proxy:
+            proxy = proxy_of(self.proxy)
+            make = partial(make, tunnel=proxy.negotiate(host, port))
+            host, port = proxy.host, proxy.port
+            # As in client-go, who may sign the server's certificate may sign the proxy's.
+            more = {"ssl": self._tls or True} if proxy.secure else {}
         if isinstance(loop, asyncio.BaseEventLoop) and not _is_address(host):
-            delay = HAPPY_EYEBALLS_DELAY
-            _, connection = await loop.create_connection(
-                make, host, port, happy_eyeballs_delay=delay
-            )
-        else:
-            _, connection = await loop.create_connection(make, host, port)
+            more["happy_eyeballs_delay"] = HAPPY_EYEBALLS_DELAY
+        _, connection = await loop.create_connection(make, host, port, **more)
         return connection
 
     def _track(self, connection: Connection) -> None:

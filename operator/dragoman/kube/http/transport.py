@@ -5,6 +5,8 @@ import ssl
 from contextlib import suppress
 from typing import cast
 
+from dragoman.kube.http.tunnel import Negotiation, ProxyError
+
 RECORD_SIZE = 1 << 14
 """Bytes that a TLS record holds at most (RFC 8446, section 5.1)."""
 READ_SIZE = 1 << 16
@@ -21,14 +23,18 @@ class Transport(asyncio.BufferedProtocol):
     Args:
         tls: Trust and client certificate; None for plain HTTP.
         host: Name or address that the server's certificate must have.
+        tunnel: What is said to a proxy before the server is reached; None without one.
 
     Attributes:
         tls: As given.
         ready: Resolved when the connection can be written to; fails with the reason otherwise.
     """
 
-    def __init__(self, tls: ssl.SSLContext | None, host: str) -> None:
+    def __init__(
+        self, tls: ssl.SSLContext | None, host: str, tunnel: Negotiation | None = None
+    ) -> None:
         self.tls = tls
+        self._tunnel = tunnel
         self._loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[None] = self._loop.create_future()
         self._lost: asyncio.Future[None] = self._loop.create_future()
@@ -105,12 +111,12 @@ class Transport(asyncio.BufferedProtocol):
     # Callbacks of asyncio ----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start the TLS handshake."""
+        """Ask the proxy for the server, or start the TLS handshake with it."""
         self._socket = cast("asyncio.Transport", transport)  # uvloop's class derives from neither
-        if self._engine is None:
-            self._set_ready()
+        if self._tunnel is None:
+            self._start()
         else:
-            self._handshake(self._engine)
+            self._negotiate(self._tunnel, None)
 
     def get_buffer(self, _: int) -> memoryview:
         """Return where asyncio reads to."""
@@ -118,11 +124,17 @@ class Transport(asyncio.BufferedProtocol):
 
     def buffer_updated(self, count: int) -> None:
         """Decrypt what asyncio has read, and pass it on."""
+        if self._tunnel is None:
+            self._take(self._buffer[:count])
+        else:
+            self._negotiate(self._tunnel, bytes(self._buffer[:count]))
+
+    def _take(self, data: memoryview) -> None:
         if self._engine is None:
-            self.on_data(bytes(self._buffer[:count]))
+            self.on_data(bytes(data))
             return
         try:
-            self._incoming.write(self._buffer[:count])
+            self._incoming.write(data)
             if not self.ready.done():
                 self._handshake(self._engine)
             if self.ready.done() and not self.closing:
@@ -141,12 +153,32 @@ class Transport(asyncio.BufferedProtocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Pass the end on."""
-        error = error or self._error or ConnectionError("the server closed the connection")
+        closed_by = "server" if self._tunnel is None else "proxy"
+        error = error or self._error or ConnectionError(f"the {closed_by} closed the connection")
         if not self.ready.done():
             self.ready.set_exception(error)
             self.ready.exception()  # marks it as retrieved: its consumer may have been cancelled
         self._lost.set_result(None)
         self.on_lost(error)
+
+    def _negotiate(self, tunnel: Negotiation, data: bytes | None) -> None:
+        assert self._socket is not None
+        try:
+            # A generator takes None for its start only.
+            self._socket.write(next(tunnel) if data is None else tunnel.send(data))
+        except StopIteration as opened:
+            self._tunnel = None
+            self._start()
+            if opened.value:
+                self._take(memoryview(opened.value))
+        except ProxyError as error:
+            self._fail(error)
+
+    def _start(self) -> None:
+        if self._engine is None:
+            self._set_ready()
+        else:
+            self._handshake(self._engine)
 
     def _set_ready(self) -> None:
         if not self.ready.done():

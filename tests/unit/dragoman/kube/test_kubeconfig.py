@@ -224,14 +224,6 @@ def test_a_context_that_does_not_exist_is_named(tmp_path: Path) -> None:
         Credentials(ConnectionOptions(kubeconfig(tmp_path, {}), "elsewhere"))
 
 
-@pytest.mark.parametrize(("field", "value"), [("proxy-url", "http://proxy.example.com:3128")])
-def test_what_would_have_to_be_reached_another_way_is_refused_by_its_field(
-    tmp_path: Path, field: str, value: str
-) -> None:
-    with pytest.raises(ConnectionSettingsError, match=rf"\.{field} of the kubeconfig"):
-        Credentials(ConnectionOptions(kubeconfig(tmp_path, {"token": "secret"}, **{field: value})))
-
-
 def test_a_proxy_of_the_environment_is_for_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
