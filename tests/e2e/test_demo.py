@@ -104,6 +104,7 @@ def test_the_demo_plays_all_steps_and_leaves_nothing_behind(folder: Path) -> Non
     )
 
 
+@pytest.mark.slow
 def test_the_commands_of_a_kept_demo_work_in_any_folder(folder: Path, tmp_path: Path) -> None:
     with demo(folder, KEEP="1") as process:
         read_until(process, "In another terminal:")
@@ -164,6 +165,7 @@ def test_an_interrupted_demo_cleans_up_and_says_so_by_its_status(folder: Path) -
     assert [*folder.iterdir()] == []
 
 
+@pytest.mark.slow
 def test_a_demo_whose_operator_dies_fails_and_names_it(folder: Path) -> None:
     with demo(folder) as process:
         read_until(process, STEPS[1].title)

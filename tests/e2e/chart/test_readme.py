@@ -65,6 +65,7 @@ def held(cluster: Cluster, folder: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_release_lives_by_the_commands_of_the_readme(clean: Cluster, tmp_path: Path) -> None:
     printed = []
     for block in blocks(PAGE):

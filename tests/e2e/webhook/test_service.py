@@ -218,6 +218,7 @@ def test_a_renewed_certificate_of_another_authority_loses_no_request(
     assert load.astray() == []
 
 
+@pytest.mark.slow
 def test_a_wiped_bundle_under_load_is_repaired_at_once_and_lets_nothing_in(
     plane: ControlPlane, namespace: str, self_signed: list[WebhookProcess]
 ) -> None:

@@ -94,7 +94,7 @@ def _connect(proxy: SplitResult, host: str, port: int) -> Negotiation:
     if not version.startswith("HTTP/1."):
         raise ProxyError(f"proxy {_name(proxy)}: expected an answer to CONNECT of HTTP")
     if not status.startswith("2"):
-        raise ProxyError(f"proxy {_name(proxy)} refuses a connection to {target}: {status[:100]}")
+        raise ProxyError(f"proxy {_name(proxy)} rejects a connection to {target}: {status[:100]}")
     return rest
 
 
@@ -108,7 +108,7 @@ def _socks(proxy: SplitResult, host: str, port: int) -> Negotiation:
         received += yield b"\x01" + _counted(user) + _counted(password)
         received = yield from _more(proxy, received, 2, version=1)
         if received[1]:
-            raise ProxyError(f"proxy {_name(proxy)} refuses its user and password")
+            raise ProxyError(f"proxy {_name(proxy)} rejects its user and password")
         received = received[2:]
     elif method:
         raise ProxyError(f"proxy {_name(proxy)} wants user and password: put them into proxy-url")
@@ -117,7 +117,7 @@ def _socks(proxy: SplitResult, host: str, port: int) -> Negotiation:
     received = yield from _more(proxy, received, 5)
     if reply := received[1]:
         text = _SOCKS_ERRORS[min(reply, len(_SOCKS_ERRORS)) - 1]
-        raise ProxyError(f"proxy {_name(proxy)} refuses a connection to {host}:{port}: {text}")
+        raise ProxyError(f"proxy {_name(proxy)} rejects a connection to {host}:{port}: {text}")
     address = {1: 4, 3: 1 + received[4], 4: 16}.get(received[3], 0)
     received = yield from _more(proxy, received, 6 + address)
     return received[6 + address :]

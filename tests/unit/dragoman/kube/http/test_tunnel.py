@@ -75,10 +75,10 @@ async def test_kopf_goes_through_the_proxy(tmp_path: Path, authority: Authority)
 @pytest.mark.parametrize(
     ("scheme", "account", "password", "refuses", "says"),
     [
-        ("http", "", b"secret", False, "refuses a connection to .*: 407 Proxy Authentication"),
-        ("http", "", b"", True, "refuses a connection to api.example.com:443: 403 Forbidden"),
+        ("http", "", b"secret", False, "rejects a connection to .*: 407 Proxy Authentication"),
+        ("http", "", b"", True, "rejects a connection to api.example.com:443: 403 Forbidden"),
         ("socks5", "", b"secret", False, "wants user and password: put them into proxy-url"),
-        ("socks5", "a:wrong@", b"a:b", False, "refuses its user and password"),
+        ("socks5", "a:wrong@", b"a:b", False, "rejects its user and password"),
         ("socks5", "", b"", True, "api.example.com:443: its rules forbid this server"),
     ],
 )
