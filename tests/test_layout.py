@@ -59,7 +59,7 @@ BUDGETS = {
     "cel": 13_400,
     "configs": 4_500,
     "webhooks": 2_600,
-    "dragoman": 41_500,
+    "dragoman": 42_200,
     "toolkit": 26_000,
     "drivers": 9_500,
 }
