@@ -1,4 +1,26 @@
-"""Why a pod has no devices: every node with its causes, and what the scheduler does about it."""
+"""Why a pod has no devices: every node with its causes, and what the scheduler does about it.
+
+An explanation is the scheduler's own attempt, watched. `examine` goes through three questions:
+
+1. *Is there anything to explain?* A pod with a node has its devices; one that the scheduler does
+   not look at (gates, another scheduler, a suspended owner) waits for another component.
+2. *What stops it on each node?* `_attempt` asks every node what the scheduler asks: its filters
+   besides devices (`filters`), then the allocator's search. Where the search fails, devices are
+   asked one by one why they are not given (`nodeanswers`). Causes are those of devices that class
+   and selectors match: a device that a selector excludes is not "in use" for this pod.
+3. *Would it fit otherwise?* Claims that the scheduler deallocates because they fit no node
+   (`idleclaims`) are released, and the attempt is repeated, as the scheduler does in its next
+   cycle. Where nothing fits, `never` searches once more in the emptied cluster: all devices free,
+   healthy and complete. The answer is then "never", or the nearest node and what it lacks.
+
+Each step is a pure function of a `World`, the facts of one moment, so that the operator's Events,
+`kubectl dra explain` live or from a snapshot, and the page say the same. What a person reads is
+made from the answer elsewhere (`wording`, and the toolkit's renderings); suggestions are other
+attempts on a changed world, so what is advised was tried first (the toolkit's `suggestions`).
+
+Time is bounded by steps of searches, shared by all nodes where `limit` is given; an answer that
+hits the bound says so and claims nothing about nodes that were not looked at.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,25 @@
-"""A controller as in controller-runtime: workers take keys from a work queue and reconcile them."""
+"""A controller as in controller-runtime: workers take keys from a work queue and reconcile them.
+
+The way of a change through a process that leads:
+
+    API server ─watch─> reflector ─> informer's store ─> callbacks ─key─> work queue ─> `reconcile`
+
+A reconcile is level-based: it gets a key, never an event, reads facts from stores, lets a planner
+decide, which is a pure function, and applies the actions. It may run twice, late, or after a crash
+between two of its writes; each time it compares what is with what should be. Nothing but the stores
+and the API server carries knowledge from one run to the next, so that a new leader can go on.
+
+How a reconcile fails decides when its key comes back. An ApiError backs off for up to a minute, or
+for as long as the server asked; a 403 or 422 for up to five, because no event reports the end of a
+quota or policy. Any other error is logged with its traceback and is retried too: a fault that one
+object causes must not end the worker that other objects need.
+
+A change that no watch reports (a lost event, a rule about time) is found by the full pass every ten
+minutes, at most; controllers that wait for a moment in time use `add_after` instead.
+
+A stop finishes requests in flight for a few seconds. It never cancels them: the server may apply a
+write of which the result then stays unknown.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence

@@ -1,4 +1,28 @@
-"""Informers: one resource, its store, and those that observe its changes."""
+"""Informers: one resource, its store, and those that observe its changes.
+
+An informer is what client-go calls a shared informer: a copy of the API server's objects of one
+resource, and callbacks for each change. It watches nothing itself. Three sources feed it, and all
+of them end in `changed`, `deleted` or `missing`:
+
+* the watch: `handle` parses a raw event of a `Reflector` (or of kopf's own watches);
+* lists: the reflector's, or `resync`, which makes up for what kopf's watches do not report;
+* responses to own writes and live reads of a reconciler (`refresh`, `patch_status`).
+
+So facts arrive out of order: a response overtakes the watch, and a list is older than a write that
+was made while it was being read. The store decides by resourceVersion. It never goes back, and it
+remembers the UIDs of what was deleted, so that a late event revives no object. Only etcd restored
+from a backup makes the server itself older; `roll_back` then trusts the next list, whatever its
+versions are. The first to notice calls it: a reflector, or a read behind an own write.
+
+Most events of a busy cluster change nothing here, so those must cost next to nothing. `predicate`
+looks at the bytes of an object before it is parsed; `is_own_write` and `is_unchanged` drop an event
+whose content is stored already. An object that is stored always concerns its informer: its
+deletion, or the change that ends the interest in it, must not be lost.
+
+Facts are frozen, and callbacks get (old, new) after the store has the change. A callback that fails
+is logged and stops no other one: controllers share informers (docs/adr/0016). Callbacks enqueue
+keys and do nothing else; reconcilers read the store when their turn comes.
+"""
 
 import asyncio
 import re

@@ -1,7 +1,32 @@
 """A reflector lists and watches one resource and passes raw events to a handler.
 
-kopf's own watches cost 200 to 700 microseconds of CPU per event, this one about 20: docs/adr/0004
-has the measurements. The handlers are those that kopf would call, with the same raw events.
+The life of a reflector is a loop of two states:
+
+    list ──> watch from the list's resourceVersion ──> (ended) watch from the last event's version
+     ^                                                       │ 410 Gone, not JSON, or `relist`
+     └───────────────────────────────────────────────────────┘
+
+A list is a watch with `sendInitialEvents` (KEP-3157), which the API server answers from its cache
+one object at a time; where a server has none, it is pages. What was stored before a list began and
+is not in it was deleted while there was no watch: the handler gets a DELETED event with its
+metadata.
+
+A watch ends every five minutes, give or take a tenth so that reflectors do not reconnect together.
+It continues after the last event, or after the last bookmark, so that the next end costs no list.
+An ERROR event of an overloaded server is retried once at the same version, as client-go does; a
+second one there lists again. Each failure backs off, and a watch that ends at once counts as one.
+
+Two things are not in client-go's reflector:
+
+* Lines are judged as bytes, before they are parsed (`_is_wanted`). kopf's own watches cost 200 to
+  700 microseconds of CPU per event, this one about 20 (docs/adr/0004). A line may be dropped as
+  unchanged only while no line ahead of it waits: that one may be what makes it a change.
+* After an outage without any answer, etcd may have been restored from a backup. A watch at a
+  version that the server has not issued yet would stay silent for as long as it takes to get there.
+  So the reflector first asks whether the server still has the newest object that is stored
+  (`_check_rollback`), and lists again where it may not.
+
+The handlers are those that kopf would call, with the same raw events.
 """
 
 import asyncio

@@ -1,7 +1,24 @@
 """A work queue as in client-go: no key twice, never two workers on one key, back-off by key.
 
-Beyond client-go: keys wait in lanes, each with its own workers, and within a lane namespaces take
-turns, so that one namespace with thousands of keys does not delay the others.
+A key is in one of four places, and `add` depends on which:
+
+    delayed (a timer) ──> waiting (in a lane) ──> working ──> nowhere
+                                ^                    │ `add` by then: once more
+                                └────────────────────┘
+
+An event therefore never starts a second reconcile beside the first, and a thousand events of one
+object cost one reconcile after the running one. `add` ends a delay, since what has changed may be
+what the key waited for; `add_after` only ever makes a key due earlier. `retry` doubles the delay
+with each failure in a row, with jitter, up to what the caller allows; `forget` resets it.
+
+Beyond client-go: keys wait in lanes, each with its own workers, so that what is urgent waits for
+nothing that is slow. Within a lane namespaces take turns, so that one namespace with thousands of
+keys delays the others by one key each. A namespace that is alone has every worker. Beside others
+that were active during the last seconds it has its share, and the rest of the workers stay free:
+the next pod of another namespace then waits for no worker, nor for requests at the API server.
+
+The queue is open only while its process leads. Keys are not kept across that: who leads next adds
+all there are, since what they say is in the informers' stores.
 """
 
 import asyncio

@@ -1,4 +1,29 @@
-"""Which pods would have to end so that a pod gets its devices: one plan for one pod."""
+"""Which pods would have to end so that a pod gets its devices: one plan for one pod.
+
+kube-scheduler's preemption knows nothing of devices: it removes pods from a node in its head, and
+their claims keep the devices. The planner repeats that preemption on a cluster from which the
+claims of removed pods are gone as well. The steps are the scheduler's (PostFilter of
+DefaultPreemption, pkg/scheduler/framework/preemption):
+
+1. Who may preempt: a pod with a priority above its victims', a policy that allows it, and claims
+   that wait for devices (`policy.ineligible`).
+2. Which nodes could help: those that reject the pod for something that other pods hold. A node that
+   fits as it is ends the search, and one that fits with cpu alone is left to the scheduler.
+3. Victims of a node (`candidates.Examination`): remove all less important pods; if the pod then
+   fits, keep as many as possible, the most important first, those with a PodDisruptionBudget
+   that would be broken before all others. What stays removed are the victims.
+4. The best of the candidates, by the scheduler's criteria: broken budgets, highest priority of a
+   victim, sum of priorities, number, start of the youngest.
+
+As the scheduler, the search stops after a tenth of the nodes, at least a hundred. Where that starts
+at a random node, this one starts where the pod's UID says: the same facts give the same plan.
+
+A plan is no permission. `only_reported` says why nothing may be evicted for it: what the plan does
+not simulate might refuse the pod afterwards, and victims would have ended for nothing. The
+controller carries a plan out in steps that survive a crash (`protocol`, `reservation`), and asks
+the planner again before the first eviction. Budgets of searches (`spending`) bound each plan; one
+that ends early says `UNKNOWN`, never that there is no candidate.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

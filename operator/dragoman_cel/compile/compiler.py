@@ -1,4 +1,27 @@
-"""The compiler: it makes a closure of each node of a checked tree."""
+"""The compiler: it makes a closure of each node of a checked tree.
+
+An expression goes through four stages: `syntax` parses it and expands macros, `check` finds types
+and overloads, `estimate` bounds its cost, and this package makes Python closures, once for each
+expression. A run is then a tree of calls without any look at the tree: `a < b` of two ints is one
+closure that was chosen here, because the checker knows the types.
+
+Three things make it more than a walk:
+
+* Cost is exact. Kubernetes limits and reports the CEL cost of each run, so each outcome must count
+  what cel-go's tracker counts. Costs that are known at compile time are summed there, and a run
+  adds only what depends on values (`closure` explains how, failures included).
+* A node has two forms. A selection (`device.attributes["x"].y`) is no value until its end is known,
+  since cel-go qualifies a whole path at once, at a cost of its own; so compiling a node gives a
+  `Closure`, or a `Selection` that can grow (`selections`). `plan` keeps whichever it is, and
+  `closure`, `bare` and `selection` ask for a node as a value, as a branch, or as a start.
+* Macros copy nodes. The expansion of one can contain a node several times; `_plans` compiles it
+  once.
+
+`Engine` says how a release of Kubernetes evaluates: versions differ in which failures are charged,
+and in what is optimized before a run. Hostile expressions meet their bounds before this package:
+the parser's depth and size, and the API server's limit of estimated cost; at run time the closures
+count cost against a limit, and loops count steps besides (`budget`).
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

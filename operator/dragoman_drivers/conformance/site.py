@@ -1,4 +1,26 @@
-"""One node of the run: its driver, the kubelet and scheduler that are pretended, and observers."""
+"""One node of the run: its driver, the kubelet and scheduler that are pretended, and observers.
+
+A DRA driver has two partners: the API server, to which it publishes ResourceSlices, and the
+kubelet, which calls it through a socket to prepare claims. The kit puts a driver between a real API
+server and a kubelet that it plays itself, so that it sees both sides of every step:
+
+    scheduler (played)          kubelet (played)
+         │ allocates a claim         │ registration, NodePrepareResources, NodeUnprepareResources
+         v                           v
+    API server (real) <─ Proxy ─ driver (the vendor's own binary) ─> CDI files, watched by a Folder
+
+Nothing of the driver is changed or imported: it is started by the vendor's command, with folders of
+its own below a short path (a socket's path has at most 108 bytes), a kubeconfig that leads through
+the proxy, and a token of its ServiceAccount that names the node, as the kubelet issues it to pods.
+
+A scenario asks the site for what a cluster would do: `allocate`, `prepare`, restart the driver, cut
+its connection, drain the node. It then asks for what should hold, and says what it saw where that
+does not. Waits have one limit for a whole question; a driver that has ended fails it at once.
+
+The site notes its `steps` in words, so that a report has a reproduction by hand, and undoes
+everything at its end, also where a scenario failed in the middle. Scenarios that break something
+(fill a disk, kill the API server) have sites of their own.
+"""
 
 import contextlib
 import copy

@@ -1,7 +1,27 @@
 """Verdicts: the violations of one object, and the parts of an admission response.
 
-A `Violation` is a field error with the schema that raised it. A `Verdict` holds those of one object
-and gives the response's message, causes, warnings and audit annotations.
+How an object gets its verdict: `validation` finds the entries of driver configs in a claim,
+template or class (`objects.entries`), and leaves out what an update did not change. `lookup` finds
+the schema of each entry by driver and by the kind that the parameters name, `parameters_validation`
+checks values and rules, and `precedence` checks what the driver's entries say together. Each
+finding is a `Violation`: a field error, with the schema that raised it and that schema's mode. The
+`Verdict` holds those of one object, and nothing is decided twice: whether it is allowed, and every
+text about it, is a property of the verdict. The webhook, `dragoman check` and the report of stored
+objects therefore agree.
+
+Who reads which part:
+
+* `message` and `causes`: the user who ran `kubectl apply`, of denials only, with values as written;
+* `warnings`: the same user, of violations that do not deny: modes Warn and Enforce where a driver
+  ignores the field; mode Audit is silent;
+* `annotations`: auditors. More people read audit logs than may read claims, so user values are left
+  out (`redacted`), as they are in Events and in the status of a schema.
+
+All texts have limits, because the API server has them, and what is cut is counted.
+
+A verdict depends on schemas, object and stored object alone: not on time, replica or cache. Only
+one that is `exhausted` (its step budget ended) depends on the budget: it allows nothing by
+omission, since the entry that was not validated to its end is a violation in itself.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,29 @@
 """The scheduler's search: the first complete solution, depth first, in a fixed order.
 
-The order is claims, requests, subrequests, pools, slices, devices. One call of the scheduler's
-recursive function is one step here. The recursion is a stack of frames, because its depth grows
-with devices, requests and claims of the pod.
+A claim asks for devices by requests, a request may list subrequests of which the first that can be
+met counts (KEP-4816), and each needs a number of devices, or all that match. The scheduler tries
+devices in the order claims, requests, subrequests, pools, slices, devices, and takes the first
+combination that meets everything. No combination is better than another: the order alone decides
+which devices a pod gets, so the same answer needs the same order, faults of it included.
+
+`Search` is that recursion without recursion, since its depth grows with devices, requests and
+claims. A `Call` has the arguments of one call of `allocateOne` (k8s.io/dynamic-resource-allocation,
+structured/internal). `_enter` runs a call up to its first call below, and leaves a `Frame` on the
+stack, which takes the answer from below:
+
+* `Pick`: one device of a request was picked; NO gives it back and tries the next;
+* `Everything`: a request for all devices has one way only; NO gives them back;
+* `Alternatives`: subrequests in turn;
+* `EndOfClaim`: TOO_MANY says something about one claim, and stops here.
+
+What a pick takes (counters, shares of capacity, constraints, compatibility groups) is in `Attempt`,
+which can undo exactly its last pick. Selectors are evaluated before, once for each request and
+content of a device: thousands of devices alike cost one evaluation.
+
+The worst case is exponential, for the scheduler as well, which stops at a deadline of time. Here
+two counts bound a search, so that the same input gives the same answer on any machine: steps, which
+are calls of the scheduler's function, and looks at devices. `timebudget` ends it for users who
+wait.
 """
 
 from __future__ import annotations
