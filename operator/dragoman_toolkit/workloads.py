@@ -78,6 +78,14 @@ class Workload:
     gangs: int = 0
     suspended: bool = False  # Whether its controller makes no pods yet
 
+    def title(self, namespace: str) -> str:
+        """Return kind, namespace and name.
+
+        Args:
+            namespace: Of an object that names none.
+        """
+        return f"{self.kind} {self.namespace or namespace}/{self.name}"
+
 
 def workload(tree: Tree) -> Workload | None:
     """Return an object with its pods; None where it has none."""

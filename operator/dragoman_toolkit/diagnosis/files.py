@@ -1,10 +1,11 @@
 """Objects of files, before they are applied: laid over those of a cluster, as if they were."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dragoman.inventory.snapshots.documents import (
+    GANGS,
     KINDS,
     WELL_KNOWN_LABELS,
     Document,
@@ -13,11 +14,30 @@ from dragoman.inventory.snapshots.documents import (
 )
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman_toolkit import stored
-from dragoman_toolkit.workloads import workload
+from dragoman_toolkit.workloads import Workload, workload
 
+POD_GROUP = "kueue.x-k8s.io/pod-group-name"
+"""Label of pods that Kueue admits together."""
 CLUSTER_WIDE = frozenset(
     {"nodes", "namespaces", "resourceslices", "deviceclasses", "devicetaintrules"}
 )
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPods:
+    """Pods that a workload makes from one spec."""
+
+    key: str  # `namespace/name` of one of them in the cluster, by the workload's name
+    copies: int | None  # How many may run at once; None for one on each node
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedWorkload:
+    """A pod or a workload of files, or pods that say that they are of one group."""
+
+    title: str  # Kind, namespace and name
+    pods: tuple[PlannedPods, ...]  # What it makes
+    gangs: int = 0  # How many sets of pods are placed whole or not at all; 0 where each is alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +45,15 @@ class PlannedCluster:
     """A cluster with the objects of files in it."""
 
     snapshot: Snapshot  # The objects of both; those of files win
-    # `namespace/name` of the pods in files, a workload's pod by the workload's name
-    pods: tuple[str, ...] = ()
+    workloads: tuple[PlannedWorkload, ...] = ()  # In the order of the files
+    left_out: tuple[str, ...] = ()  # Workloads that installing a chart does not create: its tests
     claims: tuple[str, ...] = ()  # `namespace/name` of the claims in files
     templates: tuple[str, ...] = ()  # `namespace/name` of the templates in files
+
+    @property
+    def pods(self) -> tuple[str, ...]:
+        """`namespace/name` of the pods in files, a workload's pod by the workload's name."""
+        return tuple(pods.key for one in self.workloads for pods in one.pods)
 
     @property
     def unknown_labels(self) -> tuple[str, ...]:
@@ -54,17 +79,87 @@ def overlaid(snapshot: Snapshot, trees: Iterable[Any], namespace: str) -> Planne
         namespace: Of objects without one.
     """
     objects = {plural: {_key(one): one for one in found} for plural, found in _all(snapshot)}
-    named: dict[str, list[str]] = {"pods": [], "resourceclaims": [], "resourceclaimtemplates": []}
+    named: dict[str, list[str]] = {"resourceclaims": [], "resourceclaimtemplates": []}
+    workloads: dict[str, PlannedWorkload] = {}
+    left_out = []
+    pods = objects.setdefault("pods", {})
     for tree in flat(trees):
-        for plural, document in _objects(tree, namespace):
-            key = _key(document)
-            objects.setdefault(plural, {})[key] = document
+        kind = str(tree.get("kind"))
+        found = workload(tree) if kind == "Pod" or kind not in KINDS else None
+        if kind in KINDS and found is None:
+            plural = KINDS[kind]
+            document = _placed(plural, tree, namespace)
+            objects.setdefault(plural, {})[_key(document)] = document
             if plural in named:
-                named[plural].append(key)
+                named[plural].append(_key(document))
+        elif found is not None and _is_test(tree):
+            left_out.append(found.title(namespace))
+        elif found is not None:
+            made = [*_pods(tree, found, namespace, pods)]
+            pods.update({_key(document): document for document, _ in made})
+            _add(workloads, found.title(namespace), made, found.gangs)
     return PlannedCluster(
         replace(snapshot, objects={plural: tuple(one.values()) for plural, one in objects.items()}),
-        *(tuple(dict.fromkeys(found)) for found in named.values()),
+        tuple(workloads.values()),
+        tuple(left_out),
+        *(tuple(dict.fromkeys(one)) for one in named.values()),
     )
+
+
+def _add(
+    workloads: dict[str, PlannedWorkload],
+    title: str,
+    made: Iterable[tuple[Document, int | None]],
+    gangs: int,
+) -> None:
+    """Add a workload; pods of one group that are objects of their own become one."""
+    found = tuple((document, PlannedPods(_key(document), copies)) for document, copies in made)
+    group = next(filter(None, (_group(document) for document, _ in found)), "")
+    title = f"PodGroup {group}" if group and not gangs else title
+    gangs = 1 if group and not gangs else gangs
+    before = workloads[title].pods if title in workloads and group else ()
+    pods = tuple(one for _, one in found)
+    kept = [one for one in before if one.key not in {new.key for new in pods}]
+    workloads[title] = PlannedWorkload(title, (*kept, *pods), gangs)
+
+
+def _group(pod: Document) -> str:
+    """Return `namespace/name` of the group of a pod; empty for a pod alone."""
+    metadata = _inside(pod, ("metadata",))
+    labels = _inside(metadata, ("labels",))
+    names = [_inside(pod, ("spec", "schedulingGroup")).get("podGroupName")]
+    names += [labels.get(label) for label in (*GANGS, POD_GROUP)]
+    found = next(filter(None, names), "")
+    return f"{metadata.get('namespace')}/{found}" if found else ""
+
+
+def _is_test(tree: Mapping[str, Any]) -> bool:
+    """Whether Helm creates an object only for `helm test`."""
+    hooks = str(_inside(tree, ("metadata", "annotations")).get("helm.sh/hook") or "")
+    return bool(hooks) and all(one.strip().startswith("test") for one in hooks.split(","))
+
+
+def _pods(
+    tree: Mapping[str, Any], found: Workload, namespace: str, there: Container[str]
+) -> Iterator[tuple[Document, int | None]]:
+    """Yield one pod for each spec of a workload, and how many of it there may be.
+
+    Its name is that of the workload, with the role and, where another pod has that, the kind.
+    """
+    taken: set[str] = set()
+    for pods in found.pods:
+        if found.kind == "Pod":
+            yield _placed("pods", tree, namespace), 1
+            continue
+        names = ["-".join(filter(None, (found.name, pods.role)))]
+        names.append(f"{names[0]}-{found.kind.lower()}")
+        where = found.namespace or namespace
+        free = (
+            one for one in names if not {f"{where}/{one}"} & taken and f"{where}/{one}" not in there
+        )
+        own = {"name": next(free, names[-1]), "namespace": where, "labels": pods.labels or {}}
+        taken.add(f"{where}/{own['name']}")
+        yield _placed("pods", {"metadata": own, "spec": pods.plain()}, namespace), pods.copies
 
 
 def _all(snapshot: Snapshot) -> Iterator[tuple[str, tuple[Document, ...]]]:
@@ -78,17 +173,6 @@ def flat(trees: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
         for one in items if isinstance(items, list) else [tree]:
             if isinstance(one, Mapping):
                 yield one
-
-
-def _objects(tree: Mapping[str, Any], namespace: str) -> Iterator[tuple[str, Document]]:
-    kind = str(tree.get("kind"))
-    if kind in KINDS:
-        yield KINDS[kind], _placed(KINDS[kind], tree, namespace)
-    elif found := workload(tree):
-        for pods in found.pods:
-            name = "-".join(filter(None, (found.name, pods.role)))
-            own = {"name": name, "namespace": found.namespace, "labels": pods.labels or {}}
-            yield "pods", _placed("pods", {"metadata": own, "spec": pods.plain()}, namespace)
 
 
 def _inside(tree: Mapping[str, Any], path: Iterable[str]) -> Mapping[str, Any]:

@@ -1,7 +1,9 @@
 """A cluster while pods are placed in it: what each of them takes."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Self
 
 from dragoman.allocation import Allocated, Claim, Cluster, Node, PoolID, parse_claim
@@ -18,7 +20,7 @@ from dragoman.model.needs import Resources
 
 @dataclass(slots=True)
 class PlacementRoom:
-    """A cluster while copies of one pod are placed."""
+    """A cluster while copies of pods are placed; the last placements can be undone."""
 
     inventory: Inventory  # How it was before
     cluster: Cluster  # Devices and what claims hold
@@ -26,24 +28,42 @@ class PlacementRoom:
     # Claims of pods' own names that were allocated on the way, by `namespace/name`, with the number
     # of their consumers
     shared: dict[str, tuple[Claim, int]] = field(default_factory=dict)
-    # Nodes that refused a copy: nothing comes free on the way
-    full: set[str] = field(default_factory=set)
-    # Nodes whose devices have changed since they were looked at, and did not stop the scheduler
-    unchecked: set[str] = field(default_factory=set)
+    # Nodes that refused a copy, by the pod that is copied: nothing comes free on the way
+    full: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    # Nodes whose devices have not changed since they were looked at, and did not stop the
+    # scheduler, by pod
+    checked: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     shares: int = 0  # How many shares of devices were made
+    _undo: list[Callable[[], None]] = field(default_factory=list)
 
     @classmethod
     def of(cls, inventory: Inventory) -> Self:
         """Return the cluster as it is."""
         load = Load.of(inventory.world)
-        return cls(inventory, cluster_of(inventory), load, unchecked=set(inventory.world.nodes))
+        return cls(inventory, cluster_of(inventory), load)
+
+    def nodes(self, pod: PodFact) -> Iterator[NodeFact]:
+        """Yield the nodes that have not refused a copy, in the order of their names."""
+        for name, node in sorted(self.inventory.world.nodes.items()):
+            if name not in self.full[pod.key]:
+                yield node
+
+    def unchecked(self, pod: PodFact) -> Iterator[NodeFact]:
+        """Yield the nodes that may stop the scheduler, in the order of their names."""
+        for name in sorted(self.inventory.world.nodes.keys() - self.checked[pod.key]):
+            yield self.inventory.world.nodes[name]
 
     @property
-    def nodes(self) -> Iterator[NodeFact]:
-        """The nodes that have not refused a copy, in the order of their names."""
-        for name, node in sorted(self.inventory.world.nodes.items()):
-            if name not in self.full:
-                yield node
+    def mark(self) -> int:
+        """How much was taken so far, for `undo`."""
+        return len(self._undo)
+
+    def undo(self, mark: int) -> None:
+        """Undo what was taken since a mark."""
+        while len(self._undo) > mark:
+            self._undo.pop()()
+        self.full.clear()
+        self.checked.clear()
 
     def share_id(self) -> str:
         """Return a new ID for a share of a device."""
@@ -94,27 +114,41 @@ class PlacementRoom:
                 "status": {"allocation": made.document()},
             }
             claim = replace(wanted.claim, held=parse_claim(document).held)
+            before = self.cluster.claims.get(claim.key)
+            self._undo.append(partial(_restored, self.cluster, claim.key, before))
             self.cluster.put_claim(claim)
             for one in made.devices:
                 self._changed(PoolID(one.driver, one.pool), node)
             devices += [f"{one.driver}/{one.pool}/{one.device}" for one in made.devices]
             if not wanted.template and wanted.claim.key in self.inventory.world.claims:
+                self._undo.append(partial(self.shared.__delitem__, claim.key))
                 self.shared[claim.key] = (claim, 0)
                 # Later copies request less: nodes that had too little may do for them.
                 self.full.clear()
-                self.unchecked.update(self.inventory.world.nodes)
+                self.checked.clear()
         for entry in subject.pod.pod.entries:
             key = f"{subject.pod.pod.metadata.namespace}/{entry.claim_name}"
             if key in self.shared:
                 claim, users = self.shared[key]
+                self._undo.append(partial(self.shared.__setitem__, key, (claim, users)))
                 self.shared[key] = (claim, users + 1)
         self.load.add(node, need)
+        self._undo.append(partial(self.load.remove, node, need))
         return devices
 
     def _changed(self, pool: PoolID, node: str) -> None:
         """Note that devices of a pool were taken, of which other nodes may have a share."""
         local = all(one.node_name == node for one in self.cluster.slices_of(pool))
-        self.unchecked.update({node} if local else self.inventory.world.nodes)
+        for checked in self.checked.values():
+            checked.difference_update({node} if local else self.inventory.world.nodes)
+
+
+def _restored(cluster: Cluster, key: str, before: Claim | None) -> None:
+    """Put a claim back as it was before devices were allocated to it."""
+    if before is None:
+        cluster.remove_claim(key)
+    else:
+        cluster.put_claim(before)
 
 
 def named(subject: Subject, name: str) -> Subject:

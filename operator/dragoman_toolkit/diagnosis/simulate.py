@@ -5,14 +5,14 @@ which are not computed. For devices that belong to one node this does not change
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dragoman.allocation import Allocated, Claim, Cluster, FatalError, allocate
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
 from dragoman.diagnosis.explain import conclude, explain
 from dragoman.diagnosis.extended import Extended
-from dragoman.diagnosis.filters import rejections
+from dragoman.diagnosis.filters import Load, rejections
 from dragoman.diagnosis.nodeanswers import BUDGET
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.world import NodeFact, PodFact
@@ -29,13 +29,15 @@ Progress = Callable[[str, int], None]
 
 @dataclass(slots=True)
 class Placement:
-    """Where pods fit."""
+    """Where the pods of a workload fit."""
 
+    whole: bool = False  # Whether sets of pods were placed whole or not at all
     # Names of the pods by node, in the order of placing
     nodes: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     refused: list[str] = field(default_factory=list)  # Pods that fit nowhere
     devices: dict[str, list[str]] = field(default_factory=dict)  # Names of the devices, by pod
     why: Explanation | None = None  # Why the first refused pod fits nowhere; None where all fit
+    refused_key: str = ""  # `namespace/name` of the pod whose copies fit nowhere any more
 
     @property
     def placed(self) -> int:
@@ -43,48 +45,120 @@ class Placement:
         return sum(map(len, self.nodes.values()))
 
 
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Pods that are alike."""
+
+    pod: PodFact  # What is copied; each copy gets its own claims from templates
+    names: tuple[str, ...] = ()  # Of the pods to place
+    each_node: bool = False  # Whether each node that admits the pod gets one, as of a DaemonSet
+
+    def wanted(self, inventory: Inventory) -> list[tuple[str, str]]:
+        """Return names of pods, each with the only node that it may have; empty for any."""
+        if not self.each_node:
+            return [(name, "") for name in self.names]
+        name = self.pod.pod.metadata.name
+        return [(f"{name}-{node}", node) for node in _admitting(inventory, self.pod)]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedWorkload:
+    """Pods that are placed for one workload."""
+
+    title: str  # Kind, namespace and name; empty where it is the only one
+    sets: tuple[tuple[Copies, ...], ...]  # Pods that are placed in this order
+    whole: bool = False  # Whether a set has all of its pods placed, or none
+
+
 def place(
     inventory: Inventory,
-    pod: PodFact,
-    replicas: int,
+    workloads: Sequence[PlacedWorkload],
     *,
     fill: bool = False,
     progress: Progress = lambda thing, count: None,  # noqa: ARG005 — nothing is reported
-) -> Placement:
-    """Place copies of a pod.
+) -> list[Placement]:
+    """Place pods of workloads, one workload after the other.
 
     Args:
         inventory: The cluster.
-        pod: What is placed; each copy gets its own claims from templates.
-        replicas: How many copies; with `fill` the most that are tried.
+        workloads: What is placed.
         fill: Whether the first refusal ends it, and is not counted as one.
-        progress: Called with "pods" and how many were placed.
+        progress: Called with "pods" and how many were tried.
     """
-    room = PlacementRoom.of(_with_idle_claims_freed(inventory, pod))
-    placement = Placement()
-    # Once a copy fits nowhere, no later one does: nothing comes free on the way.
-    refused = False
-    for number in range(min(replicas, MOST)):
-        name = f"{pod.pod.metadata.name}-{number}"
-        if refused or not _place_one(room, placement, pod, name):
-            refused = True
-            if fill:
+    every = [copies for one in workloads for parts in one.sets for copies in parts]
+    for pod in {copies.pod.key: copies.pod for copies in every}.values():
+        inventory = _with_idle_claims_freed(inventory, pod)
+    filling = _Filling(PlacementRoom.of(inventory), progress, fill=fill)
+    return [filling.place(one) for one in workloads]
+
+
+@dataclass(slots=True)
+class _Filling:
+    """A cluster that is filled with pods."""
+
+    room: PlacementRoom
+    progress: Progress
+    fill: bool
+    tried: int = 0
+
+    def place(self, workload: PlacedWorkload) -> Placement:
+        """Place the sets of a workload; what a set has no room for, no later one alike has."""
+        placement = Placement(workload.whole)
+        for parts in workload.sets:
+            before, mark = replace(placement), self.room.mark
+            before.nodes, before.devices = _copied(placement.nodes), dict(placement.devices)
+            refused = [name for copies in parts for name in self._copies(placement, copies)]
+            if refused and workload.whole:
+                self.room.undo(mark)
+                placement.nodes, placement.devices = before.nodes, before.devices
+                refused = [name for copies in parts for name in copies.names]
+            if refused and self.fill:
                 break
-            placement.refused.append(name)
-        progress("pods", number + 1)
-    if refused:
-        placement.why = _why(room, pod)
-    return placement
+            placement.refused += refused
+        return placement
+
+    def _copies(self, placement: Placement, copies: Copies) -> Iterator[str]:
+        """Place pods alike; yield the names of those that fit nowhere."""
+        pod = copies.pod
+        refused = placement.refused_key == pod.key
+        for name, only in copies.wanted(self.room.inventory):
+            if (refused and not only) or not _place_one(self.room, placement, pod, name, only):
+                # Once a copy fits nowhere, no later one does: nothing comes free on the way.
+                refused = True
+                placement.refused_key = pod.key
+                placement.why = placement.why or _why(self.room, pod)
+                yield name
+                if self.fill:
+                    return
+            self.tried += 1
+            self.progress("pods", self.tried)
 
 
-def _place_one(room: PlacementRoom, placement: Placement, pod: PodFact, name: str) -> bool:
+def _copied(nodes: Mapping[str, list[str]]) -> defaultdict[str, list[str]]:
+    return defaultdict(list, {node: [*names] for node, names in nodes.items()})
+
+
+def _admitting(inventory: Inventory, pod: PodFact) -> list[str]:
+    """Return the nodes on which a DaemonSet has a pod, whatever room they have."""
+    return [
+        name
+        for name, node in sorted(inventory.world.nodes.items())
+        if not rejections(pod, node, Load(), {})
+    ]
+
+
+def _place_one(
+    room: PlacementRoom, placement: Placement, pod: PodFact, name: str, only: str = ""
+) -> bool:
     found = room.subject(pod, name)
     if found.stopped:
         return False
     extended = Extended(room.cluster, found)
     if _stops(room, pod, extended):
         return False
-    for node in room.nodes:
+    for node in room.nodes(pod):
+        if only and node.node.name != only:
+            continue
         need = extended.requests(node)
         subject = named(extended.subject(node), name)
         outcome = None
@@ -96,19 +170,20 @@ def _place_one(room: PlacementRoom, placement: Placement, pod: PodFact, name: st
             placement.devices[name] = room.take(subject, outcome, node.node.name, need)
             placement.nodes[node.node.name].append(name)
             return True
-        room.full.add(node.node.name)
+        room.full[pod.key].add(node.node.name)
     return False
 
 
 def _stops(room: PlacementRoom, pod: PodFact, extended: Extended) -> bool:
     """Whether a node stops the scheduler, which looks at others beside the one that it takes."""
-    for name in sorted(room.unchecked):
-        node = room.inventory.world.nodes[name]
+    for node in room.unchecked(pod):
         if not rejections(pod, node, room.load, extended.requests(node)):
             claims = extended.subject(node).claims
-            if isinstance(allocate(name, claims, room.cluster, budget=BUDGET), FatalError):
+            if isinstance(
+                allocate(node.node.name, claims, room.cluster, budget=BUDGET), FatalError
+            ):
                 return True
-        room.unchecked.discard(name)
+        room.checked[pod.key].add(node.node.name)
     return False
 
 
@@ -156,7 +231,9 @@ def largest(inventory: Inventory, pod: PodFact) -> int:
     room = PlacementRoom.of(inventory)
     extended = Extended(room.cluster, subject)
     nodes = [
-        one for one in room.nodes if not rejections(pod, one, room.load, extended.requests(one))
+        one
+        for one in room.nodes(pod)
+        if not rejections(pod, one, room.load, extended.requests(one))
     ]
     best = 0
     # A node that has too few devices has too few for a larger claim.

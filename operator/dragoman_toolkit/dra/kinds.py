@@ -6,6 +6,7 @@ import click
 
 from dragoman.cli.completing import offered
 from dragoman_base.words.spelling import closest
+from dragoman_toolkit import workloadkinds
 
 SPELLINGS: dict[str, tuple[str, ...]] = {
     "pod": ("pods", "po"),
@@ -17,14 +18,31 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "device": ("devices", "dev"),
 }
 """Kinds by their name here, with what else they are called; groups may follow a dot."""
+WORKLOADS = tuple(workloadkinds.KINDS)
+"""Kinds that make pods; they stand for their pods wherever a pod is named."""
 GROUPS = ("resource.k8s.io", "v1", "v1.resource.k8s.io")
 _KINDS = {spelling: kind for kind, others in SPELLINGS.items() for spelling in (kind, *others)}
+
+
+def spellings(kind: str) -> tuple[str, ...]:
+    """Return what else a kind is called."""
+    return SPELLINGS[kind] if kind in SPELLINGS else workloadkinds.KINDS[kind].spellings
 
 
 def kind_of(text: str) -> str:
     """Return the kind that a word means; empty where it means none."""
     word, _, group = text.lower().partition(".")
-    return _KINDS.get(word, "") if not group or group in GROUPS else ""
+    if word in _KINDS:
+        return _KINDS[word] if not group or group in GROUPS else ""
+    return next((name for name in WORKLOADS if _is_workload(name, word, group)), "")
+
+
+def _is_workload(name: str, word: str, group: str) -> bool:
+    """Whether `word.group` means a workload; a version may stand before the group."""
+    kind = workloadkinds.KINDS[name]
+    groups = ("", kind.group, *(f"{one}.{kind.group}" for one in kind.versions), *kind.versions)
+    exact = bool(group) and word in (kind.kind.lower(), kind.plural)
+    return (word in (name, *kind.spellings) or exact) and group in groups
 
 
 def required_kind(text: str, allowed: Iterable[str]) -> str:
@@ -33,8 +51,8 @@ def required_kind(text: str, allowed: Iterable[str]) -> str:
     kind = kind_of(text)
     if kind in known:
         return kind
-    spellings = [one for found in known for one in (found, *SPELLINGS[found])]
-    near = closest(text.lower(), spellings)
+    written = [one for found in known for one in (found, *spellings(found))]
+    near = closest(text.lower(), written)
     hint = f'; did you mean "{near}"?' if near else ""
     raise click.UsageError(f'unknown kind "{text}": kinds are {", ".join(known)}{hint}')
 
@@ -98,7 +116,7 @@ class What(click.ParamType[str]):
 
     def _spellings(self) -> list[str]:
         kinds = map(kind_of, self.plurals)
-        return [one for kind in kinds for one in (kind, *SPELLINGS[kind])]
+        return [one for kind in kinds for one in (kind, *spellings(kind))]
 
     def shell_complete(
         self,

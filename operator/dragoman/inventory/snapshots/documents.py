@@ -38,6 +38,12 @@ GANGS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
 """Labels by which pods name their gang to the scheduler plugin Coscheduling."""
 TEMPLATE_HASH = "pod-template-hash"
 """Label of the pods of a Deployment: the end of the name of their ReplicaSet."""
+WORKLOADS = (
+    *("jobset.sigs.k8s.io/jobset-name", "leaderworkerset.sigs.k8s.io/name"),
+    *("ray.io/cluster", "ray.io/originated-from-cr-name", "training.kubeflow.org/job-name"),
+    "serving.kserve.io/inferenceservice",
+)
+"""Labels by which pods name the workload that they are of, where another object owns them."""
 MIGRATION_LABELS = (
     *("nvidia.com/", "amd.com/", "beta.amd.com/", "gpu.intel.com/"),
     *("intel.feature.node.kubernetes.io/", "feature.node.kubernetes.io/"),
@@ -331,7 +337,7 @@ def _selector_keys(value: Any) -> Iterator[str]:
 
 def selected_labels(budgets: Iterable[Document]) -> frozenset[str]:
     """Return the label keys of pods that a PodDisruptionBudget names, and those with a meaning."""
-    found = {*KUEUE, MAINTENANCE, *GANGS, TEMPLATE_HASH}
+    found = {*KUEUE, MAINTENANCE, *GANGS, TEMPLATE_HASH, *WORKLOADS}
     for budget in budgets:
         spec = budget.get("spec")
         selector = spec.get("selector") if isinstance(spec, Mapping) else None

@@ -10,6 +10,7 @@ from dragoman.cli.completing import offered
 from dragoman.kube.connectionoptions import FLAGS, ConnectionOptions
 from dragoman_toolkit.dra.cluster.selection import ENDED
 from dragoman_toolkit.dra.cluster.source import Source
+from dragoman_toolkit.workloadkinds import KINDS
 
 if TYPE_CHECKING:
     import click
@@ -37,6 +38,13 @@ def nodes(context: click.Context, _: click.Parameter, begun: str) -> list[Comple
 def pods(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
     """Complete the name of a pod in the namespace of the options."""
     return items(in_namespace("pods")(context), begun)
+
+
+def subjects(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Complete a pod, or a kind of workloads as the first word."""
+    words = context.params.get("words") or ()
+    known = () if words else (f"{kind}/" for kind in KINDS)
+    return items([*known, *in_namespace("pods")(context)], begun)
 
 
 def claims(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:

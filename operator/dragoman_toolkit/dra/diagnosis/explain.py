@@ -10,7 +10,7 @@ import click
 from dragoman_toolkit.dra.cluster import completion, watching
 from dragoman_toolkit.dra.cluster.options import answering, filename_option, selecting
 from dragoman_toolkit.dra.cluster.watching import watched
-from dragoman_toolkit.dra.kinds import kind_of, required_kind, subject
+from dragoman_toolkit.dra.kinds import WORKLOADS, kind_of, required_kind, subject
 from dragoman_toolkit.dra.output import Exit, Report, Unusable, show
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ _EXAMPLES = """\
 Examples:
   kubectl dra explain trainer -n ml             # a pod; `pod trainer`, `po/trainer` as well
   kubectl dra explain pod trainer -n ml --node node-5 --devices
+  kubectl dra explain job/trainer -n ml         # its pods that wait; also deploy/, sts/, jobset/…
   kubectl dra explain pods -l app=trainer -n ml # each pod with a label
   kubectl dra explain -f pod.yaml               # before it is applied
   kubectl dra explain claim trainer-gpu -n ml
@@ -48,7 +49,7 @@ SELECTED = {
     "node": "nodes",
 }
 """Kinds of which -l and --field-selector choose objects."""
-KINDS = ("pod", "claim", "template", "class", "node", "device")
+KINDS = ("pod", "claim", "template", "class", "node", "device", *WORKLOADS)
 
 
 def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -73,7 +74,7 @@ def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[Co
 @click.command(epilog=_EXAMPLES)
 @click.argument(
     "words",
-    metavar=f"[{'|'.join(KINDS)}] [NAME]",
+    metavar=f"[{'|'.join((*SELECTED, 'device', 'WORKLOAD'))}] [NAME]",
     nargs=-1,
     shell_complete=_complete,
 )
@@ -105,7 +106,9 @@ def explain(  # noqa: PLR0913, PLR0917 — one parameter for each option
     """Say why a pod has no devices, node by node, and what would change that.
 
     A name alone is a pod's. Kinds may be plural, short or full, as in kubectl: `pods X`, `po/X`,
-    `resourceclaim X`, `deviceclass/X`.
+    `resourceclaim X`, `deviceclass/X`. A workload stands for its pods that do not run: Deployment,
+    StatefulSet, DaemonSet, Job, CronJob, JobSet, LeaderWorkerSet, RayCluster, RayJob, jobs of
+    Kubeflow, InferenceService, VirtualMachine, Workload of Kueue and others.
 
     The answer comes from the same search as kube-scheduler's; a suggestion is printed only when a
     second search with that change succeeds.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,12 @@ from dragoman.model.metadata import Metadata
 from dragoman_base.words.spelling import closest
 from dragoman_toolkit.diagnosis.files import PlannedCluster, overlaid
 from dragoman_toolkit.dra import notes
+from dragoman_toolkit.dra.cluster import subjects
 from dragoman_toolkit.dra.cluster.ended import with_pod
 from dragoman_toolkit.dra.cluster.files import documents, require_valid
-from dragoman_toolkit.dra.diagnosis import object_reports, pods
+from dragoman_toolkit.dra.diagnosis import object_reports, pods, workload_reports
 from dragoman_toolkit.dra.diagnosis.report import DiagnosisView
+from dragoman_toolkit.dra.kinds import WORKLOADS
 from dragoman_toolkit.dra.output import ProgressLine, Report, Unusable
 
 if TYPE_CHECKING:
@@ -60,11 +62,16 @@ def reports(  # noqa: PLR0913, PLR0917 — one parameter for each option
         Unusable: The objects cannot be read, or nothing has these names.
     """
     files = list(documents(filenames)) if filenames else []
-    trees = (document.tree for _, document in files)
+    trees: Iterable[Any] = (document.tree for _, document in files)
     snapshot = source.read(_NEEDS)
     # A quota only says more of why a claim is not created: other answers are complete without.
     unseen = tuple(one for one in snapshot.unseen if one.plural != "resourcequotas")
     snapshot = replace(snapshot, unseen=unseen)
+    named = None
+    if kind in WORKLOADS:
+        named, snapshot = subjects.named(source, snapshot, kind, names[0])
+        trees = (one for one in (named.tree,) if one is not None)
+        kind, names = (kind, names) if named.kind else ("pod", (named.key,))
     for name in names if kind == "pod" else ():
         snapshot = with_pod(source, snapshot, name)
     if files:
@@ -87,6 +94,10 @@ def reports(  # noqa: PLR0913, PLR0917 — one parameter for each option
         )
         if filenames:
             return _of_files(view, planned)
+        if named and named.kind:
+            if named.tree is not None and planned.pods:
+                return workload_reports.planned(view, named, planned.pods)
+            return workload_reports.workload(view, named, lambda pod: _kubelet(source, pod))
         return [_of_object(source, view, kind, name) for name in names]
 
 
@@ -120,7 +131,9 @@ def _namespace(source: Source, view: DiagnosisView, kind: str, name: str) -> str
 
 def _of_files(view: DiagnosisView, planned: PlannedCluster) -> list[Report]:
     if planned.pods:
-        return [pods.pod(view, key, planned=True) for key in planned.pods]
+        return [
+            one for found in planned.workloads for one in workload_reports.of_files(view, found)
+        ]
     alone = [pods.claim(view, key) for key in planned.claims]
     alone += [pods.template(view, key) for key in planned.templates]
     if not alone:

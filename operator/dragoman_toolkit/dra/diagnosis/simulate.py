@@ -20,6 +20,8 @@ _EXAMPLES = """\
 \b
 Examples:
   kubectl dra simulate -f job.yaml --replicas 12
+  helm template chart/ | kubectl dra simulate -f -            # each workload of it
+  kubectl dra simulate deploy/server -n ml --replicas 3       # three more pods of it
   kubectl dra simulate -f job.yaml --replicas 12 --add-node like=node-1,count=2
   kubectl dra simulate -f job.yaml --add-node new-node.yaml   # a Node and its ResourceSlices
   kubectl dra simulate -f job.yaml --without-pod web/render
@@ -36,16 +38,14 @@ Exit status:
 
 
 @click.command(epilog=_EXAMPLES)
-@filename_option(
-    "Manifests with one pod or workload, and with claims, templates, nodes or slices.",
-    required=True,
-)
+@click.argument("words", metavar="[KIND] [NAME]", nargs=-1, shell_complete=completion.subjects)
+@filename_option("Manifests with pods and workloads, and with claims, templates, nodes or slices.")
 @click.option(
     "--replicas",
     type=click.IntRange(1, 10_000),
     default=None,
     metavar="N",
-    help="How many pods; by default what the workload says, else 1.",
+    help="How many pods, or sets of pods of a gang; by default what the workload says, else 1.",
 )
 @click.option("--fill", is_flag=True, help="Place pods until the first one fits nowhere.")
 @click.option(
@@ -87,6 +87,7 @@ Exit status:
 @answering
 def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
+    words: tuple[str, ...],
     filenames: tuple[str, ...],
     replicas: int | None,
     fill: bool,  # noqa: FBT001 — click passes by name
@@ -98,15 +99,22 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
     timeout: float,
     output: Output,
 ) -> None:
-    """Say where pods of a manifest fit, now and with changes; nothing is created.
+    """Say where pods fit, now and with changes; nothing is created.
+
+    The pods are those of manifests, of a file of several workloads or of Helm's and kustomize's
+    output too, or of a pod or workload of the cluster: its pods that wait, or N more of them with
+    --replicas. JobSets, LeaderWorkerSets, clusters of Ray, jobs of Kubeflow and pods of one
+    PodGroup are placed whole or not at all.
 
     Devices, cpu, memory, pods, node selectors, node affinity and node taints are looked at. The
     answer says where pods fit, not which node the scheduler's scores prefer.
     """
     from dragoman_toolkit.dra.diagnosis import simulate_report, simulation  # noqa: PLC0415 — heavy, not for --help
 
+    if bool(filenames) == bool(words) or len(words) > 2:
+        raise click.UsageError("give either a pod or a workload, as `job/trainer`, or -f FILE")
     different = simulation.SimulationOptions(added, without_node, without_pod, taints, classes)
-    answer = simulation.answer(source, filenames, different, replicas, timeout, fill=fill)
+    answer = simulation.answer(source, words, filenames, different, replicas, timeout, fill=fill)
     report = simulate_report.report(answer)
     show(report, output)
     sys.exit(Exit(report.status))

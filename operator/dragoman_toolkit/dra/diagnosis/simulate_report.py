@@ -12,17 +12,22 @@ from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.usage.summary import count_free
 from dragoman.inventory.usage.waiting import classes_of
+from dragoman_toolkit.diagnosis.simulate import Placement
 from dragoman_toolkit.diagnosis.virtualnodes import manifests
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.diagnosis.simulation import Simulation
 from dragoman_toolkit.dra.output import Exit, Report, Table
+from dragoman_toolkit.workloadpods import natural
 
 
 def report(simulation: Simulation) -> Report:
     """Return what `simulate` prints; UNKNOWN where labels are missing."""
     world, then = simulation.world, simulation.then
-    status = notes.status(world) if then.placed and not then.refused else Exit.OBSTACLE
-    said = (*simulation.unsure, f"not considered: {', '.join(LEFT_OUT)}", *notes.common(world))
+    fits = any(one.placed for one in then) and not any(one.refused for one in then)
+    status = notes.status(world) if fits else Exit.OBSTACLE
+    said = [*simulation.unsure, f"not considered: {', '.join(LEFT_OUT)}"]
+    if simulation.left_out:
+        said.append(f"left out, as only `helm test` creates it: {', '.join(simulation.left_out)}")
     document = _document(simulation)
     table = _table(document["nodes"])
     return Report(
@@ -30,39 +35,75 @@ def report(simulation: Simulation) -> Report:
         document,
         (*([table] if table.rows else []), *_sentences(simulation)),
         Exit.UNKNOWN if simulation.unsure else status,
-        said,
+        (*said, *notes.common(world)),
     )
 
 
 def _sentences(simulation: Simulation) -> Iterator[Table | str]:
     """Yield what is said below the table of nodes."""
-    inventory, then = simulation.inventory, simulation.then
-    if then.refused:
-        yield f"not placed: {len(then.refused)}{_short(then.why)}."
-    if simulation.fill:
-        yield (
-            f"{then.placed} more pods fit. Before them {_free(inventory, simulation.pod)} devices "
-            "are free; the largest claim of this kind that fits on one node has "
-            f"{simulation.largest}."
-        )
-    if simulation.more_nodes:
-        like, many = simulation.more_nodes
-        nodes = "One more node" if many == 1 else f"{many} more nodes"
-        yield f"{nodes} like {like} would do."
-    if then.why is not None:
-        yield from ["The next one fits nowhere."] if simulation.fill else []
-        yield from _reasons(inventory, then.why)
+    inventory = simulation.inventory
+    several = len(simulation.then) > 1
+    for workload, then in zip(simulation.workloads, simulation.then, strict=True):
+        whole = workload.whole and not simulation.fill
+        if several or whole:
+            yield f"{workload.title}: {_placed(then)}"
+        if then.refused and not whole:
+            yield f"not placed: {len(then.refused)}{_short(then.why)}."
+        elif then.refused:
+            yield f"Its next pod is not placed{_short(then.why)}."
+        if simulation.fill:
+            yield (
+                f"{then.placed} more pods fit. Before them {_free(inventory, simulation.pod)} "
+                "devices are free; the largest claim of this kind that fits on one node has "
+                f"{simulation.largest}."
+            )
+        if simulation.more_nodes and not several:
+            yield _more(simulation.more_nodes)
+        if then.why is not None and (then.refused or simulation.fill):
+            yield from ["The next one fits nowhere."] if simulation.fill else []
+            yield from _reasons(inventory, then.why)
+        if several and then is not simulation.then[-1]:
+            yield ""
+    if simulation.more_nodes and several:
+        yield from ("", _more(simulation.more_nodes))
+
+
+def _placed(then: Placement) -> str:
+    """Say how many pods of a workload are placed."""
+    total = then.placed + len(then.refused)
+    if not then.refused:
+        return f"all {total} pods are placed." if total > 1 else "its pod is placed."
+    if then.whole and not then.placed:
+        return f"none of its {total} pods is placed: they are placed all or not at all."
+    sets = ", in whole sets only" if then.whole else ""
+    return f"{then.placed} of {total} pods are placed{sets}."
+
+
+def _more(found: tuple[str, int]) -> str:
+    like, many = found
+    nodes = "One more node" if many == 1 else f"{many} more nodes"
+    return f"{nodes} like {like} would do."
 
 
 def _document(simulation: Simulation) -> dict[str, Any]:
     then, now, more = simulation.then, simulation.now, simulation.more_nodes
     return {
         **notes.header(simulation.world),
-        "replicas": then.placed + len(then.refused),
-        "placed": then.placed,
-        "placedNow": None if now is None else now.placed,
+        "replicas": sum(one.placed + len(one.refused) for one in then),
+        "placed": sum(one.placed for one in then),
+        "placedNow": None if now is None else sum(one.placed for one in now),
+        "workloads": [
+            {
+                "name": workload.title,
+                "allOrNone": workload.whole,
+                "placed": one.placed,
+                "placedNow": None if now is None else now[number].placed,
+                "notPlaced": list(one.refused),
+            }
+            for number, (workload, one) in enumerate(zip(simulation.workloads, then, strict=True))
+        ],
         "nodes": _nodes(simulation),
-        "notPlaced": list(then.refused),
+        "notPlaced": [name for one in then for name in one.refused],
         "moreNodes": {"like": more[0], "count": more[1]} if more else None,
         "virtual": manifests(simulation.virtual),
         "notLookedAt": list(LEFT_OUT),
@@ -103,19 +144,25 @@ def _pods(names: list[str]) -> str:
 def _nodes(simulation: Simulation) -> list[dict[str, Any]]:
     then, now = simulation.then, simulation.now
     virtual = {one.node.node.name for one in simulation.virtual}
+    names = {name for one in (*then, *(now or ())) for name in one.nodes}
     return [
         {
             "name": name,
             "virtual": name in virtual,
-            "now": None if now is None or name in virtual else len(now.nodes.get(name, ())),
-            "then": len(then.nodes.get(name, ())),
+            "now": None if now is None or name in virtual else _count(now, name),
+            "then": _count(then, name),
             "pods": [
-                {"name": pod, "devices": then.devices.get(pod, [])}
-                for pod in then.nodes.get(name, ())
+                {"name": pod, "devices": one.devices.get(pod, [])}
+                for one in then
+                for pod in one.nodes.get(name, ())
             ],
         }
-        for name in sorted({*then.nodes, *(now.nodes if now else ())})
+        for name in sorted(names, key=natural)
     ]
+
+
+def _count(placements: Iterable[Placement], node: str) -> int:
+    return sum(len(one.nodes.get(node, ())) for one in placements)
 
 
 def _short(why: Explanation | None) -> str:

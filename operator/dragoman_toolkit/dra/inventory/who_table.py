@@ -18,7 +18,7 @@ from dragoman_toolkit.dra.missing import elsewhere, missing
 from dragoman_toolkit.dra.output import Cell, Report, Table, Unusable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from dragoman.inventory.facts.world import PodFact
     from dragoman.model.device import Content
@@ -74,6 +74,19 @@ def of_pod(inventory: Inventory, pod: PodFact, claims: Collection[str]) -> Repor
             if holding.claim.key in claims:
                 own = (one for one in holding.users if one.key == pod.key)
                 rows.append((device, holding, next(own, None)))
+    return _report(inventory, rows, wide=False) if rows else None
+
+
+def of_pods(inventory: Inventory, pods: Iterable[PodFact]) -> Report | None:
+    """Return which devices pods have; None where they have none."""
+    keys = {pod.key for pod in pods}
+    rows: list[Row] = [
+        (device, holding, user)
+        for device in inventory.devices.values()
+        for holding in device.holdings
+        for user in holding.users
+        if user.key in keys
+    ]
     return _report(inventory, rows, wide=False) if rows else None
 
 

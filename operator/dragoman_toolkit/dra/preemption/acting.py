@@ -18,6 +18,7 @@ from dragoman.preemption.policy import Policy, VictimChoice
 from dragoman.preemption.preemptionfacts import PreemptionFacts
 from dragoman.preemption.reservation import devices_to_reserve
 from dragoman.preemption.stored import Journal, Phase
+from dragoman_toolkit.dra.cluster import subjects
 from dragoman_toolkit.dra.cluster.ended import with_pod
 from dragoman_toolkit.dra.cluster.source import Source
 from dragoman_toolkit.dra.output import ProgressLine, Unusable, show
@@ -26,6 +27,15 @@ from dragoman_toolkit.dra.preemption.carrying import REFUSED, Carrying, ask
 
 if TYPE_CHECKING:
     from dragoman.inventory.facts.world import World
+
+
+def one_pod(source: Source, words: tuple[str, ...]) -> tuple[str, str]:
+    """Return namespace and name of the pod that is meant: the first of a workload's that wait."""
+    keys = subjects.waiting(source, words)
+    if len(keys) > 1:
+        say(f"{len(keys)} pods wait; this is about {keys[0]}")
+    namespace, _, name = keys[0].partition("/")
+    return namespace, name
 
 
 def policy(gap: int, most: int, protected: tuple[str, ...], *, opted_in: bool) -> Policy:

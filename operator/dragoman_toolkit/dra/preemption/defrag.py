@@ -12,10 +12,11 @@ from dragoman_toolkit.dra.output import show
 _EXAMPLES = """\
 \b
 Examples:
-  kubectl dra defrag --for ml/train-0
+  kubectl dra defrag ml/train-0
+  kubectl dra defrag jobset/train -n ml         # all of its pods that wait
   kubectl dra defrag -f job.yaml                # as many pods as the Job runs at a time
   kubectl dra defrag -f pod.yaml --priority 100 # pods up to this priority move for it
-  kubectl dra defrag --for ml/train-0 --snapshot cluster.jsonl -o json
+  kubectl dra defrag ml/train-0 --snapshot cluster.jsonl -o json
 
 \b
 Exit status:
@@ -28,15 +29,16 @@ MOST = 64
 
 
 @click.command(epilog=_EXAMPLES)
+@click.argument("words", metavar="[KIND] [NAME]", nargs=-1, shell_complete=completion.subjects)
 @click.option(
     "--for",
     "pod",
     default="",
     metavar="[NAMESPACE/]POD",
     shell_complete=completion.pods,
-    help="The pod that waits.",
+    help="The pod that waits, also as an argument.",
 )
-@filename_option("Manifests with one pod or workload, and its templates, before they are applied.")
+@filename_option("Manifests with pods and workloads, and their templates, before they are applied.")
 @click.option(
     "--replicas",
     type=click.IntRange(1, MOST),
@@ -54,6 +56,7 @@ MOST = 64
 @answering
 def defrag(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
+    words: tuple[str, ...],
     pod: str,
     filenames: tuple[str, ...],
     replicas: int | None,
@@ -67,13 +70,14 @@ def defrag(  # noqa: PLR0913, PLR0917 — one parameter for each option
     of a higher priority, of DaemonSets and PodGroups, without a controller, with claims or volumes
     of their own stay, and PodDisruptionBudgets are respected.
     """
-    if bool(pod) == bool(filenames):
-        raise click.UsageError("give either --for POD or -f FILE")
-    if pod and (replicas or priority is not None):
+    words = (pod,) if pod and not words else words
+    if bool(words) == bool(filenames) or len(words) > 2 or (pod and words != (pod,)):
+        raise click.UsageError("give either a pod or a workload, as `job/trainer`, or -f FILE")
+    if words and (replicas or priority is not None):
         raise click.UsageError("--replicas and --priority belong to -f")
     from dragoman_toolkit.dra.preemption import defragging  # noqa: PLC0415 — heavy, not for --help
 
-    wish = defragging.WantedRoom(pod, filenames, replicas, MOST, priority)
+    wish = defragging.WantedRoom(words, filenames, replicas, MOST, priority)
     report = defragging.report(source, wish, timeout)
     show(report, output)
     sys.exit(report.status)

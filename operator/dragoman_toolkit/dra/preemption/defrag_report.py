@@ -14,16 +14,23 @@ from dragoman_toolkit.dra.preemption.preempt_report import controller, devices, 
 _STATUS = {DefragOutcome.NONE: Exit.OBSTACLE, DefragOutcome.UNKNOWN: Exit.UNKNOWN}
 
 
-def report(world: World, pod: PodFact, copies: int, moves: Moves) -> Report:
-    """Return a plan of moves as it is printed."""
+def report(world: World, pod: PodFact, title: str, copies: int, moves: Moves) -> Report:
+    """Return a plan of moves as it is printed.
+
+    Args:
+        world: The cluster.
+        pod: The first that needs room.
+        title: What all of them are.
+        copies: How many they are.
+        moves: The plan.
+    """
     said = (*reading.notes(world), *notes.common(world))
     status = _STATUS.get(moves.outcome, Exit.CLEAR)
-    blocks = tuple(_blocks(pod, copies, moves))
+    blocks = tuple(_blocks(title, moves))
     return Report("DefragmentationPlan", _document(world, pod, copies, moves), blocks, status, said)
 
 
-def _blocks(pod: PodFact, copies: int, moves: Moves) -> Iterator[Table | str | Cell]:
-    name = pod.key if copies == 1 else f"{copies} pods like {pod.key}"
+def _blocks(name: str, moves: Moves) -> Iterator[Table | str | Cell]:
     where = ", ".join(
         f"{counted(len(one.devices), 'device')} on {one.node}" for one in moves.targets
     )

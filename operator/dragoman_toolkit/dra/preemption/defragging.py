@@ -1,6 +1,7 @@
 """Reads a cluster and a pod for `kubectl dra defrag`, and plans the moves."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,13 +11,15 @@ from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import take
+from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.preemption.preemptionfacts import PreemptionFacts
 from dragoman_toolkit.defrag.defrag import plan
-from dragoman_toolkit.diagnosis.files import overlaid
+from dragoman_toolkit.diagnosis.files import PlannedWorkload, overlaid
+from dragoman_toolkit.dra.cluster import subjects
 from dragoman_toolkit.dra.cluster.ended import with_pod
 from dragoman_toolkit.dra.cluster.files import documents, require_valid
 from dragoman_toolkit.dra.cluster.source import Source
-from dragoman_toolkit.dra.diagnosis.simulation import only_pod, replicas_of
+from dragoman_toolkit.dra.diagnosis.simulation import pod_of_files
 from dragoman_toolkit.dra.output import ProgressLine, Report, Unusable
 from dragoman_toolkit.dra.preemption import defrag_report, reading
 
@@ -25,57 +28,91 @@ from dragoman_toolkit.dra.preemption import defrag_report, reading
 class WantedRoom:
     """The pods that need room."""
 
-    pod: str  # `name` or `namespace/name` of one that waits; empty for those of files
+    words: tuple[str, ...]  # A pod or a workload whose pods wait; empty for those of files
     filenames: tuple[str, ...]  # Manifests
-    replicas: int | None  # How many of the files' pod; None for what the workload says
+    replicas: int | None  # How many of the files' pod; None for what the workloads say
     most: int  # At most so many
-    priority: int | None  # Of the files' pod; None for what it says
+    priority: int | None  # Of the files' pods; None for what they say
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The pods that need room, in a cluster."""
+
+    world: World  # The cluster
+    pods: tuple[PodFact, ...]  # One for each place
+    title: str  # What they are
 
 
 def report(source: Source, wish: WantedRoom, timeout: float) -> Report:
     """Read the cluster, and plan the moves.
 
     Raises:
-        Unusable: The pod needs no room, has none whatever moves, or the search is too large.
+        Unusable: The pods need no room, have none whatever moves, or the search is too large.
     """
-    world, found, copies = _target(source, wish)
+    targets = _targets(source, wish)
+    world = targets.world
     inventory = take(world, source.profile(world))
-    subject = of_pod(world, found, planned=bool(wish.filenames))
-    if found.pod.node_name:
-        raise Unusable(f"pod {found.key} has node {found.pod.node_name} already")
-    if subject.stopped:
-        stops = "; ".join(one.message for one in subject.obstacles if one.stops)
-        raise Unusable(f"pod {found.key} fits nowhere, whatever moves: {stops}")
+    made_of = {pod.key: of_pod(world, pod, planned=bool(wish.filenames)) for pod in targets.pods}
+    for key, one in made_of.items():
+        if one.pod.pod.node_name:
+            raise Unusable(f"pod {key} has node {one.pod.pod.node_name} already")
+        if one.stopped:
+            stops = "; ".join(found.message for found in one.obstacles if found.stops)
+            raise Unusable(f"pod {key} fits nowhere, whatever moves: {stops}")
     facts, cluster = PreemptionFacts.of(world), cluster_of(inventory)
     try:
         with ProgressLine() as progress, TimeBudget(timeout, clock=time.thread_time):
-            made = plan(facts, [subject] * copies, cluster, progress=progress)
+            wanted = [made_of[pod.key] for pod in targets.pods]
+            made = plan(facts, wanted, cluster, progress=progress)
     except TooExpensiveError:
         raise Unusable(f"took more than {timeout:g} s; --timeout gives more") from None
-    return defrag_report.report(world, found, copies, made)
+    return defrag_report.report(world, targets.pods[0], targets.title, len(targets.pods), made)
 
 
-def _target(source: Source, wish: WantedRoom) -> tuple[World, PodFact, int]:
-    """Return the cluster, the pod that needs room, and how many copies of it."""
+def _targets(source: Source, wish: WantedRoom) -> Targets:
     files = list(documents(wish.filenames)) if wish.filenames else []
     trees: list[Any] = [document.tree for _, document in files]
     snapshot = source.read(reading.NEEDED)
-    if files:
-        require_valid(files, snapshot.kubernetes)
-    elif wish.pod:
-        snapshot = with_pod(source, snapshot, wish.pod)
+    if not files:
+        return _named(source, snapshot, wish)
+    require_valid(files, snapshot.kubernetes)
     planned = overlaid(snapshot, trees, source.namespace)
     world = parse(planned.snapshot)
     reading.require(world)
-    if not files:
-        key = wish.pod if "/" in wish.pod else f"{source.namespace}/{wish.pod}"
-        return world, reading.pod_that_waits(world, key, "defrag --for"), 1
-    key = only_pod(planned)
-    if key not in world.pods:
-        problem = next((one.problem for one in world.malformed if one.name == key), "no name")
-        raise Unusable(f"pod {key} of the files is malformed: {problem}")
-    found = world.pods[key]
-    if wish.priority is not None:
-        spec = {**(found.document.get("spec") or {}), "priority": wish.priority}
-        found = replace(found, document={**found.document, "spec": spec})
-    return world, found, min(wish.replicas or replicas_of(trees), wish.most)
+    if not planned.workloads:
+        raise Unusable("-f: expected a pod or a workload, found none")
+    pods = [pod for one in planned.workloads for pod in _copies(world, one, wish)]
+    if not pods:
+        raise Unusable("the workloads run no pods: --replicas N makes room for N")
+    names = {pod.key for pod in pods}
+    if len(pods) == 1:
+        title = pods[0].key
+    elif len(names) == 1:
+        title = f"{len(pods)} pods like {pods[0].key}"
+    else:
+        title = f"{len(pods)} pods of {', '.join(one.title for one in planned.workloads)}"
+    return Targets(world, tuple(pods[: wish.most]), title)
+
+
+def _named(source: Source, snapshot: Snapshot, wish: WantedRoom) -> Targets:
+    """Return the pods without a node of what was named."""
+    keys = subjects.waiting(source, wish.words)
+    for key in keys:
+        snapshot = with_pod(source, snapshot, key)
+    world = parse(snapshot)
+    reading.require(world)
+    pods = tuple(reading.pod_that_waits(world, key, "defrag") for key in keys[: wish.most])
+    title = pods[0].key if len(pods) == 1 else f"{len(pods)} pods from {pods[0].key}"
+    return Targets(world, pods, title)
+
+
+def _copies(world: World, workload: PlannedWorkload, wish: WantedRoom) -> Iterator[PodFact]:
+    for one in workload.pods:
+        found = pod_of_files(world, one.key)
+        if wish.priority is not None:
+            spec = {**(found.document.get("spec") or {}), "priority": wish.priority}
+            found = replace(found, document={**found.document, "spec": spec})
+        alone = len(workload.pods) == 1
+        many = (wish.replicas if alone else None) or (1 if one.copies is None else one.copies)
+        yield from [found] * min(many, wish.most)

@@ -12,6 +12,7 @@ _EXAMPLES = """\
 \b
 Examples:
   kubectl dra preempt ml/train-0 --dry-run
+  kubectl dra preempt job/train -n ml --dry-run # for the first of its pods that wait
   kubectl dra preempt train-0 -n ml --dry-run -o json
   kubectl dra preempt ml/train-0 --dry-run --snapshot cluster.jsonl
   kubectl dra preempt ml/train-0 --dry-run --protect web --protect kube-system
@@ -28,7 +29,9 @@ Exit status:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("pod", metavar="[NAMESPACE/]POD", shell_complete=completion.pods)
+@click.argument(
+    "words", metavar="[KIND] NAME", nargs=-1, required=True, shell_complete=completion.subjects
+)
 @click.option("--dry-run", is_flag=True, help="Print the plan and change nothing.")
 @click.option(
     "-y", "--yes", is_flag=True, help="Do not ask for confirmation before pods are evicted."
@@ -72,7 +75,7 @@ Exit status:
 @answering
 def preempt(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
-    pod: str,
+    words: tuple[str, ...],
     dry_run: bool,  # noqa: FBT001 — click passes by name
     yes: bool,  # noqa: FBT001 — as above
     abort: bool,  # noqa: FBT001 — as above
@@ -84,6 +87,8 @@ def preempt(  # noqa: PLR0913, PLR0917 — one parameter for each option
     output: str,
 ) -> None:
     """End pods of lower priority so that a pod gets its devices, or say which with --dry-run.
+
+    A name alone is a pod's; a workload, as `job/train`, stands for its first pod that waits.
 
     Victims and nodes are those that kube-scheduler's default preemption would choose if it counted
     devices. PodDisruptionBudgets are always respected. DaemonSet and mirror pods, members of
@@ -101,8 +106,7 @@ def preempt(  # noqa: PLR0913, PLR0917 — one parameter for each option
         raise click.UsageError("a snapshot cannot be changed: add --dry-run for the plan")
     from dragoman_toolkit.dra.preemption import acting  # noqa: PLC0415 — heavy, not for --help
 
-    namespace, _, name = pod.rpartition("/")
-    namespace = namespace or source.namespace
+    namespace, name = acting.one_pod(source, words)
     policy = acting.policy(min_gap, max_victims, protected, opted_in=opted_in)
     command = acting.Command(source, namespace, name, policy, timeout, output)
     if abort:

@@ -55,12 +55,16 @@ def test_a_job_that_is_not_applied_yet(tmp_path: Path) -> None:
     file.write_text(json.dumps(job))
     run = desk(tmp_path, room=5).run
     both = run("defrag", "-f", file)
-    assert "2 pods like ns/train fits as it is" not in both
-    assert "1 move makes room for 2 pods like ns/train (4 devices on b, 4 devices on a):" in both
-    assert "ns/train fits as it is (4 devices on b)" in run("defrag", "-f", file, "--replicas", 1)
+    assert "2 pods like ns/train-job fits as it is" not in both
+    assert (
+        "1 move makes room for 2 pods like ns/train-job (4 devices on b, 4 devices on a):" in both
+    )
+    assert "ns/train-job fits as it is (4 devices on b)" in run(
+        "defrag", "-f", file, "--replicas", 1
+    )
 
 
 def test_either_a_pod_or_files(tmp_path: Path) -> None:
     result = invoke("defrag", "--snapshot", desk(tmp_path).file)
     assert result.exit_code == 2
-    assert "give either --for POD or -f FILE" in result.stderr
+    assert "give either a pod or a workload, as `job/trainer`, or -f FILE" in result.stderr
