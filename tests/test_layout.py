@@ -60,7 +60,7 @@ BUDGETS = {
     "configs": 4_500,
     "webhooks": 2_600,
     "dragoman": 42_200,
-    "toolkit": 27_500,
+    "toolkit": 30_500,
     "drivers": 9_500,
 }
 """Lines of each package. Raise one by a commit that does nothing else and says why."""
