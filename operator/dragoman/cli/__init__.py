@@ -28,7 +28,7 @@ USER_COMMANDS = {
     "help": "Print the help of a command.",
     "hold": "Keep new claims away from devices; pods are left alone.",
     "holds": "List which devices are out of service, since when, by whom and why.",
-    "migrate": "Plan the way from device plug-ins to DRA: what is lost, and classes.",
+    "migrate": "Move from device plug-ins to DRA: what is lost, classes, steps and claims.",
     "options": "Print the options that all commands on a cluster have.",
     "preempt": "End pods of lower priority so that a pod gets its devices, or say which.",
     "release": "Free the devices of one claim that no pod uses.",

@@ -75,7 +75,7 @@ def of_pods(pods: Iterable[PodFact]) -> list[Asking]:
     for one in pods:
         if one.pod.phase in ("Succeeded", "Failed"):
             continue
-        requests = _asked(one.document)
+        requests = asked_of(one.document)
         if requests:
             namespace = one.pod.metadata.namespace
             kind, name = top_owner(one.document)
@@ -96,7 +96,7 @@ def of_manifests(workloads: Iterable[Workload], namespace: str) -> Iterator[Aski
         asking = Asking(one.namespace or namespace, one.kind, one.name, from_file=True)
         for pods in one.pods:
             document = {"metadata": {"name": one.name}, "spec": pod_spec(pods.plain())}
-            requests = _asked(document)
+            requests = asked_of(document)
             if requests:
                 asking.pods.append(AskingPod(document, requests, copies=pods.copies or 1))
         if asking.pods:
@@ -123,7 +123,8 @@ def top_owner(pod: Document) -> tuple[str, str]:
     return kind, name
 
 
-def _asked(pod: Document) -> dict[str, tuple[int, ...]]:
+def asked_of(pod: Document) -> dict[str, tuple[int, ...]]:
+    """Return the devices of each request for extended resources; none of a malformed pod."""
     try:
         return asked(pod)
     except MalformedObjectError:

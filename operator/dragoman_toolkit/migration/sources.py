@@ -65,6 +65,7 @@ class Resource:
     rivals: tuple[DeviceClass, ...]  # Further classes that name it
     nodes: tuple[ResourceNode, ...]  # That have it, or devices for it, by name
     published: bool  # Whether the driver publishes devices where the resource is
+    devices: tuple[InventoryDevice, ...] = ()  # That `selecting` selects
     strategy: str = ""  # `time-slicing` or `mps` where nodes share devices
     mig: str = ""  # NVIDIA's `migStrategy` where nodes say one
 
@@ -120,7 +121,7 @@ class Sources:
     def __init__(
         self, inventory: Inventory, nodes: Iterable[Document], mapped: Mapping[str, str]
     ) -> None:
-        self._inventory = inventory
+        self.inventory = inventory
         self.nodes = sorted(nodes, key=_name)
         self._mapped = mapped
         self._evaluator = Classes(inventory.profile)
@@ -134,7 +135,7 @@ class Sources:
             for name in part(node, "status", field)
             if is_extended(name)
         }
-        names |= {one.extended_resource for one in self._inventory.world.classes.values()}
+        names |= {one.extended_resource for one in self.inventory.world.classes.values()}
         wanted = {*only}
         found = (one for one in sorted(names - {""}) if not wanted or one in wanted)
         return tuple(map(self._resource, found))
@@ -144,7 +145,7 @@ class Sources:
         mig = next((str(one["nvidia.com/mig.strategy"]) for one in labels if _mig(name, one)), "")
         around = Around(mig == "single", self._partitioned, self._drivers, self._sriov)
         stands = counterpart(name, around)
-        classes = self._inventory.world.classes
+        classes = self.inventory.world.classes
         serving = class_of(name, classes)
         rivals = [one for one in classes.values() if one.extended_resource == name]
         made = None
@@ -153,8 +154,9 @@ class Sources:
         elif stands.driver and stands.exact in (Exactness.EXACT, Exactness.APPROXIMATE):
             made = DeviceClass(name, (stands.expression,))
         selecting = serving or made
-        counts = self.counts(selecting) if selecting else {}
-        nodes = [self._on(name, node, counts.get(_name(node), 0)) for node in self.nodes]
+        devices = self.selected(selecting) if selecting else ()
+        counts = Counter(one.node for one in devices)
+        nodes = [self._on(name, node, counts[_name(node)]) for node in self.nodes]
         return Resource(
             name=name,
             counterpart=stands,
@@ -163,17 +165,14 @@ class Sources:
             rivals=tuple(sorted((one for one in rivals if one is not serving), key=_class_name)),
             nodes=tuple(one for one in nodes if one),
             published=self._published(stands.driver, [one for one in nodes if one]),
+            devices=devices,
             strategy=next((found for one in labels if (found := _strategy(name, one))), ""),
             mig=mig,
         )
 
-    def counts(self, kind: DeviceClass) -> Mapping[str, int]:
-        """Return how many devices a class selects, by node; those of several nodes under ''."""
-        return Counter(one.node for one in self.selected(kind))
-
     def selected(self, kind: DeviceClass) -> tuple[InventoryDevice, ...]:
         """Return the devices that a class selects."""
-        found = self._inventory.devices.values()
+        found = self.inventory.devices.values()
         return tuple(
             one
             for one in found
@@ -206,7 +205,7 @@ class Sources:
         """Nodes with pods that ask for a resource and have not ended."""
         return frozenset(
             (node, name)
-            for one in self._inventory.world.pods.values()
+            for one in self.inventory.world.pods.values()
             if one.pod.phase not in ("Succeeded", "Failed")
             if (node := str(part(one.document, "spec").get("nodeName") or ""))
             for container in part(one.document, "spec").get("containers") or ()
@@ -220,12 +219,12 @@ class Sources:
         A driver that runs on other nodes alone says nothing about the devices of these.
         """
         plugin = {one.name for one in nodes if one.source is not NodeSource.DRA}
-        own = [one for one in self._inventory.devices.values() if one.id.driver == driver]
+        own = [one for one in self.inventory.devices.values() if one.id.driver == driver]
         return any(not plugin or one.node in plugin for one in own)
 
     @cached_property
     def _drivers(self) -> frozenset[str]:
-        return frozenset(pool.driver for pool in self._inventory.pools)
+        return frozenset(pool.driver for pool in self.inventory.pools)
 
     @cached_property
     def _partitioned(self) -> bool:
@@ -240,7 +239,7 @@ class Sources:
         """Return an attribute of each device of a driver; empty for a device without it."""
         return [
             str(one.content.attributes.get(attribute, {}).get("string") or "")
-            for one in self._inventory.devices.values()
+            for one in self.inventory.devices.values()
             if one.id.driver == driver and one.content
         ]
 

@@ -48,6 +48,7 @@ MIGRATION_LABELS = (
     *("nvidia.com/", "amd.com/", "beta.amd.com/", "gpu.intel.com/"),
     *("intel.feature.node.kubernetes.io/", "feature.node.kubernetes.io/"),
     *("node.kubernetes.io/", "topology.kubernetes.io/", "karpenter.sh/", "kueue.x-k8s.io/"),
+    *("dragoman.dev/", "devices.dragoman.dev/"),
 )
 """Prefixes of labels of nodes that `kubectl dra migrate` reads."""
 WELL_KNOWN_LABELS = frozenset(

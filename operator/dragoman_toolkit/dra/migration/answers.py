@@ -35,7 +35,7 @@ from dragoman_toolkit.migration.report import (
 from dragoman_toolkit.migration.sources import NodeSource, Resource, Sources
 from dragoman_toolkit.workloads import workload
 
-_READ = ("nodes", "pods", "deviceclasses", "resourceslices", "resourceclaims")
+READ = ("nodes", "pods", "deviceclasses", "resourceslices", "resourceclaims")
 _STYLES = {Answer.BLOCKED: "red", Answer.CHANGE: "yellow", Answer.UNKNOWN: "yellow"}
 
 
@@ -51,16 +51,17 @@ class Question:
 
 def report(source: Source, question: Question, *, wide: bool) -> Report:
     """Answer `kubectl dra migrate report`; raise Unusable for bad input."""
-    snapshot, world, sources, asking, gate = _read(source, question)
+    read = read_all(source, question)
+    snapshot = read.snapshot
     found = migration(
-        sources,
-        asking,
-        gate,
+        read.sources,
+        read.asking,
+        read.gate,
         only=question.only,
         schedulers=question.schedulers,
     )
-    unseen = unseen_of(world)
-    notes = tuple(_lacking(source, snapshot, gate))
+    unseen = unseen_of(read.world)
+    notes = tuple(lacking(source, snapshot, read.gate))
     status = Exit.UNKNOWN if unseen or notes else Exit.CLEAR if found.clean else Exit.OBSTACLE
     return Report(
         "MigrationReport",
@@ -71,7 +72,7 @@ def report(source: Source, question: Question, *, wide: bool) -> Report:
     )
 
 
-def _lacking(source: Source, snapshot: Snapshot, gate: Gate) -> Iterator[str]:
+def lacking(source: Source, snapshot: Snapshot, gate: Gate) -> Iterator[str]:
     """Yield why the answer is open."""
     if source.snapshot and MIGRATION not in snapshot.extras:
         yield (
@@ -87,13 +88,13 @@ def _lacking(source: Source, snapshot: Snapshot, gate: Gate) -> Iterator[str]:
 
 def classes(source: Source, question: Question) -> Exit:
     """Print what `kubectl dra migrate classes` answers; raise Unusable for bad input."""
-    snapshot, world, sources, asking, _ = _read(source, question)
-    asked = {name for one in asking for name in one.resources}
-    taken = {str(one["metadata"]["name"]) for one in snapshot.of("deviceclasses")}
-    found = list(made_classes.made(sources.resources(asked, question.only), sources, taken, asked))
+    read = read_all(source, question)
+    asked = {name for one in read.asking for name in one.resources}
+    resources = read.sources.resources(asked, question.only)
+    found = list(made_classes.made(resources, read.sources, read.taken, asked))
     documents = [one for one in found if isinstance(one, MadeClass)]
     for number, one in enumerate(documents):
-        click.echo(("---\n" if number else "") + _text(one), nl=False)
+        click.echo(("---\n" if number else "") + class_text(one), nl=False)
         if one.note:
             say(f"! {one.note}")
     missing = [one for one in found if isinstance(one, NoClass)]
@@ -101,24 +102,40 @@ def classes(source: Source, question: Question) -> Exit:
         say(f"! {plain(gap.resource)}: no class can serve it ({gap.code})")
     if not documents and not missing:
         say("Nothing to make: every extended resource has a class that serves it, or there is none")
-    if blind := cannot_tell(unseen_of(world)):
+    if blind := cannot_tell(unseen_of(read.world)):
         say(f"! {blind}")
         return Exit.UNKNOWN
     unserved = {one.resource for one in documents if not one.usable} & asked
     return Exit.OBSTACLE if unserved or any(one.asked for one in missing) else Exit.CLEAR
 
 
-def _text(one: MadeClass) -> str:
+def class_text(one: MadeClass) -> str:
+    """Return a class as YAML; one that selects nothing is commented out."""
     text = yaml.safe_dump(one.manifest, sort_keys=False, width=4096)
     if one.usable:
         return f"# {one.comment}\n{text}"
     return f"# {one.comment}\n" + "".join(f"# {line}\n" for line in text.splitlines())
 
 
-def _read(
-    source: Source, question: Question
-) -> tuple[Snapshot, World, Sources, list[Asking], Gate]:
-    snapshot = source.read(_READ)
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What all commands compute from."""
+
+    snapshot: Snapshot
+    world: World
+    sources: Sources
+    asking: list[Asking]
+    gate: Gate
+
+    @property
+    def taken(self) -> set[str]:
+        """Names of the classes that exist."""
+        return {str(one["metadata"]["name"]) for one in self.snapshot.of("deviceclasses")}
+
+
+def read_all(source: Source, question: Question, plurals: Iterable[str] = READ) -> Read:
+    """Read a cluster; raise Unusable for bad input."""
+    snapshot = source.read(plurals)
     world = parse(snapshot)
     profile = source.profile(world)
     sources = Sources(take(world, profile), snapshot.of("nodes"), _mapped(question.mapped))
@@ -136,7 +153,7 @@ def _read(
             for one in asks.of_pods(world.pods.values())
             if source.only_namespace in ("", one.namespace)
         ]
-    return snapshot, world, sources, asking, gate_of(profile)
+    return Read(snapshot, world, sources, asking, gate_of(profile))
 
 
 def _mapped(pairs: Iterable[str]) -> dict[str, str]:

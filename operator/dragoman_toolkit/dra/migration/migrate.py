@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from dragoman.cli import hoisted
+from dragoman_toolkit.dra.cluster import completion
 from dragoman_toolkit.dra.cluster.options import connected, filename_option, output_option
 from dragoman_toolkit.dra.output import show
 
@@ -22,10 +24,11 @@ Examples:
   kubectl dra migrate report                      # what would be lost, by resource and workload
   kubectl dra migrate report -f deployment.yaml   # of workloads that do not run yet
   kubectl dra migrate classes | kubectl apply --dry-run=server -f -
+  kubectl dra migrate plan                        # what to do, node by node
 
 \b
 Exit status:
-  0  everything runs unchanged; every resource has a class
+  0  everything runs unchanged; every resource has a class; every node can move
   1  something does not run, needs a change, or is lost
   2  something could not be read, or bad input
 """
@@ -153,3 +156,81 @@ def classes(
     question = answers.Question(mapped=mapped, only=(*resources, *only))
     status = answers.classes(source, question)
     sys.exit(status)
+
+
+_PLAN_EXAMPLES = """\
+\b
+Examples:
+  kubectl dra migrate plan
+  kubectl dra migrate plan node-1 node-2 --batch 2
+  kubectl dra migrate plan --output-dir migration   # classes, values and steps as files
+  kubectl dra migrate plan --back node-1            # the way back to the device plug-in
+
+\b
+Exit status:
+  0  every node can move, or has moved
+  1  something stops a node: a pod that nothing makes again, or a PodDisruptionBudget
+  2  something could not be read, or bad input
+"""
+
+
+@migrate.command(epilog=_PLAN_EXAMPLES)
+@click.argument("nodes", nargs=-1, metavar="[NODE…]", shell_complete=completion.nodes)
+@click.option("--back", is_flag=True, help="Plan the way back to the device plug-ins.")
+@click.option(
+    "--batch",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    metavar="COUNT",
+    help="How many nodes move at once.",
+)
+@click.option(
+    "--delete-unmanaged",
+    "unmanaged",
+    is_flag=True,
+    help="Delete pods that no controller makes again, as `kubectl drain --force` does.",
+)
+@click.option("--all", "done", is_flag=True, help="List nodes that are done as well.")
+@click.option(
+    "--output-dir",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write classes, Helm values, the plan and its steps into this folder.",
+)
+@click.option("--force", is_flag=True, help="Replace files that have other content.")
+@_judging
+@connected
+@output_option
+def plan(  # noqa: PLR0913, PLR0917 — one parameter for each option
+    source: Source,
+    nodes: tuple[str, ...],
+    back: bool,  # noqa: FBT001 — click passes it by name
+    batch: int,
+    unmanaged: bool,  # noqa: FBT001
+    done: bool,  # noqa: FBT001
+    folder: Path | None,
+    force: bool,  # noqa: FBT001
+    mapped: tuple[str, ...],
+    only: tuple[str, ...],
+    output: Output,
+) -> None:
+    """Print the steps that move nodes to DRA, or back, one after the other.
+
+    At no moment has a node two sources of one resource: its label dragoman.dev/device-source is
+    `none` between `plugin` and `dra`. Nothing is remembered elsewhere: ask again at any time, and
+    the plan shows what is left.
+    """
+    from dragoman_toolkit.dra.migration import answers, planning  # noqa: PLC0415 — heavy, not for --help
+    from dragoman_toolkit.migration.plan import Wanted  # noqa: PLC0415 — heavy, not for --help
+
+    answer = planning.report(
+        source,
+        answers.Question(mapped=mapped, only=only),
+        Wanted(back, frozenset(nodes), batch, unmanaged),
+        done=done,
+        files=planning.Files(folder, force),
+    )
+    show(answer, output)
+    sys.exit(answer.status)

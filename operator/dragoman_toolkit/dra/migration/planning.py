@@ -1,0 +1,302 @@
+"""What `kubectl dra migrate plan` prints and writes."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dragoman.inventory.snapshots.snapshot import API_VERSION
+from dragoman_base.files import UnreadableError, read
+from dragoman_base.words import counted, listed
+from dragoman_toolkit.dra.cluster.source import Source
+from dragoman_toolkit.dra.migration import answers
+from dragoman_toolkit.dra.migration.answers import Question
+from dragoman_toolkit.dra.missing import near_names, unseen_of
+from dragoman_toolkit.dra.output import Cell, Exit, Report, Unusable
+from dragoman_toolkit.dra.reports import Nothing
+from dragoman_toolkit.migration import classes as made_classes
+from dragoman_toolkit.migration.classes import MadeClass
+from dragoman_toolkit.migration.counterparts import NVIDIA
+from dragoman_toolkit.migration.losses import Rank
+from dragoman_toolkit.migration.plan import NodePlan, Plan, Wanted, movable, plan
+from dragoman_toolkit.migration.progress import NodeState
+from dragoman_toolkit.migration.report import Answer, Migration, migration
+from dragoman_toolkit.migration.steps import SOURCE, Step
+from dragoman_toolkit.replacing import replace_file
+
+_READ = (*answers.READ, "poddisruptionbudgets")
+_CLOUDS = (
+    "eks.amazonaws.com/nodegroup",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+)
+"""Labels of nodes of managed services."""
+_AFFINITY = (
+    "feature.node.kubernetes.io/pci-10de.present",
+    "feature.node.kubernetes.io/cpu-model.vendor_id",
+    "nvidia.com/gpu.present",
+)
+"""Labels of which the chart of NVIDIA's plug-in requires one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where files are written."""
+
+    folder: Path | None = None  # None for nowhere
+    force: bool = False  # Whether files with other content are replaced
+
+
+def report(
+    source: Source, question: Question, wanted: Wanted, *, done: bool, files: Files
+) -> Report:
+    """Answer `kubectl dra migrate plan`; raise Unusable for bad input.
+
+    Args:
+        source: The cluster.
+        question: Which resources.
+        wanted: Which nodes, and how.
+        done: Whether nodes without steps are listed as well.
+        files: Where files are written.
+    """
+    read = answers.read_all(source, question, _READ)
+    known = {str(one["metadata"]["name"]) for one in read.sources.nodes}
+    for name in sorted(wanted.only - known):
+        raise Unusable(f"there is no node {name}{near_names(name, sorted(known), 'nodes')}")
+    asked = {name for one in read.asking for name in one.resources}
+    resources = read.sources.resources(asked, question.only)
+    found = plan(read.sources.inventory, read.sources.nodes, resources, wanted)
+    lost = migration(read.sources, read.asking, read.gate, only=question.only)
+    made = [
+        one
+        for one in made_classes.made(resources, read.sources, read.taken, asked)
+        if isinstance(one, MadeClass)
+    ]
+    once = () if wanted.back else tuple(_once(found, lost, made))
+    unseen = unseen_of(read.world)
+    notes = (*answers.lacking(source, read.snapshot, read.gate), *found.notes, *_notes(read, found))
+    status = Exit.OBSTACLE if found.stopped else Exit.CLEAR
+    answer = Report(
+        "MigrationPlan",
+        {
+            "kubernetes": read.snapshot.kubernetes,
+            "direction": "back" if wanted.back else "forward",
+            "cluster": [one.as_json(number) for number, one in enumerate(once, 1)],
+            "nodes": [_node(one, back=wanted.back) for one in found.nodes if done or not one.done],
+            "done": sorted(one.name for one in found.nodes if one.done),
+            "notes": list(notes),
+            "unseen": unseen,
+        },
+        tuple(_blocks(found, once)),
+        Exit.UNKNOWN if unseen else status,
+        notes,
+    )
+    if files.folder is not None:
+        drivers = {one.driver for row in found.nodes for one in row.amounts}
+        _write(files.folder, _files(answer, made, drivers), force=files.force)
+    return answer
+
+
+def _notes(read: answers.Read, found: Plan) -> Iterator[str]:
+    stay = [
+        one.name
+        for one in read.sources.resources({n for a in read.asking for n in a.resources})
+        if not movable(one) and one.nodes
+    ]
+    if stay:
+        yield f"{listed(stay, 5)}: no device stands for it, so it stays on its plug-in"
+    if any(one.state is NodeState.STALE and one.leaves for one in found.nodes):
+        names = [one.name for one in found.nodes if one.state is NodeState.STALE and one.leaves]
+        yield (
+            f"{listed(names, 5)}: the plug-in has ended and pods still use its devices: start no "
+            "driver there before they have left"
+        )
+    for node in read.sources.nodes:
+        labels = node["metadata"].get("labels") or {}
+        if any(one in labels for one in _CLOUDS):
+            yield (
+                "nodes of a managed service: where the service runs the device plug-in itself, no "
+                "label stops it; make a new node pool without it instead"
+            )
+            return
+
+
+def _once(found: Plan, lost: Migration, made: Sequence[MadeClass]) -> Iterator[Step]:
+    """Yield what comes before the first node."""
+    if not found.left:
+        return
+    if not lost.gate.on:
+        yield Step(
+            "gate",
+            "turn DRAExtendedResource on in API server, scheduler, controller-manager and "
+            "kubelets, or use claims: kubectl dra migrate convert",
+        )
+    if made:
+        yield Step(
+            "classes",
+            f"make {counted(len(made), 'class')[:-1] + 'es' if len(made) > 1 else 'one class'}",
+            "kubectl dra migrate classes | kubectl apply -f -",
+        )
+    yield Step(
+        "values",
+        f"let the label {SOURCE} drive both DaemonSets: the plug-in runs where it is neither none "
+        "nor dra, the driver where it is dra",
+        "kubectl dra migrate plan --output-dir migration",
+    )
+    blocked = [one for one in lost.workloads if one.answer in (Answer.BLOCKED, Answer.CHANGE)]
+    breaks = {one.code for row in lost.workloads for one in row.losses if one.rank is Rank.BREAKS}
+    if blocked or breaks:
+        parts = (
+            [f"{counted(len(blocked), 'workload')} that do not run unchanged"] if blocked else []
+        )
+        parts += [f"what ends: {listed(sorted(breaks), 5)}"] if breaks else []
+        yield Step("losses", "settle " + ", and ".join(parts), "kubectl dra migrate report -o wide")
+
+
+def _node(one: NodePlan, *, back: bool) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "state": one.state,
+        "batch": one.batch,
+        "resources": {
+            row.resource: {
+                "now": one.now[row.resource],
+                "then": row.then(back=back),
+                "devices": one.devices[row.resource],
+            }
+            for row in one.amounts
+        },
+        "held": one.held,
+        "evicts": [pod.as_json() for pod in one.leaves],
+        "waits": {"pods": one.waits, "until": one.name} if one.waits else None,
+        "stops": list(one.stops),
+        "steps": [step.as_json(number) for number, step in enumerate(one.steps, 1)],
+    }
+
+
+def _blocks(found: Plan, once: Sequence[Step]) -> Iterator[str | Cell]:
+    left = found.left
+    if not found.nodes:
+        yield Nothing("Nothing to move: no node has an extended resource that devices stand for.")
+        return
+    for number, step in enumerate(once, 1):
+        if number == 1:
+            yield "Once"
+        yield from _step(number, step)
+    for one in left:
+        yield ""
+        yield _title(one, back=found.back)
+        yield from _facts(one)
+        for number, step in enumerate(one.steps, 1):
+            yield from _step(number, step)
+    done = len(found.nodes) - len(left)
+    where = "at their plug-ins" if found.back else "done"
+    yield ""
+    yield f"{done} of {counted(len(found.nodes), 'node')} are {where}"
+
+
+def _title(one: NodePlan, *, back: bool) -> str:
+    amounts = ", ".join(
+        f"{row.resource} {one.now[row.resource]} -> {row.then(back=back) or '?'}"
+        for row in one.amounts
+    )
+    batch = f"Batch {one.batch}: " if one.batch else ""
+    return f"{batch}{one.name} ({one.state}; {amounts})"
+
+
+def _facts(one: NodePlan) -> Iterator[str | Cell]:
+    if one.state is NodeState.BOTH:
+        yield Cell("  unsafe now: a device can be given to two pods", "red")
+    for stop in one.stops:
+        yield Cell(f"  {stop}", "red")
+    if one.leaves:
+        names = listed([pod.pod.key for pod in one.leaves], 5)
+        yield f"  {counted(len(one.leaves), 'pod')} leave: {names}"
+    for pod in one.leaves:
+        if pod.budget == "blocked":
+            yield Cell(f"  a PodDisruptionBudget keeps {pod.pod.key} for now", "yellow")
+        if pod.daemon:
+            yield f"  {pod.pod.key} ends with the node's move, and its DaemonSet makes it again"
+    if one.waits:
+        yield f"  {counted(one.waits, 'pod')} fit on no other node and wait until the batch is back"
+
+
+def _step(number: int, step: Step) -> Iterator[str]:
+    yield f"  {number}. {step.text}"
+    if step.command:
+        yield f"     $ {step.command}"
+    if step.wait:
+        until = " or ".join(one or "nothing" for one in step.wait.until) or "a count above 0"
+        yield f"     $ {step.wait.command}"
+        yield f"     until it prints {until}, at most {step.wait.limit} s: {step.wait.what}"
+    if step.if_not:
+        yield f"     if not: {step.if_not}"
+
+
+# Files.
+
+
+def _files(answer: Report, made: Sequence[MadeClass], drivers: set[str]) -> dict[str, str]:
+    """Return the files of a plan; equal input gives equal bytes."""
+    usable = [answers.class_text(one) for one in made]
+    files = {"classes.yaml": "---\n".join(usable)} if any(one.usable for one in made) else {}
+    title = "# Moving nodes between device plug-ins and DRA\n"
+    text = "\n".join(one if isinstance(one, str) else one.text for one in answer.blocks)  # type: ignore[union-attr]  # no tables
+    document = {"apiVersion": API_VERSION, "kind": answer.kind, **answer.document}
+    return {
+        **files,
+        "kustomization.yaml": _yaml({"resources": sorted(files)}, kustomize=True),
+        "plugin-values.yaml": _yaml(_plugin_values(nvidia=NVIDIA in drivers)),
+        "driver-values.yaml": _yaml(_driver_values(nvidia=NVIDIA in drivers)),
+        "plan.json": json.dumps(document, indent=2) + "\n",
+        "STEPS.md": f"{title}\n```text\n{text.strip()}\n```\n",
+    }
+
+
+def _yaml(values: dict[str, Any], *, kustomize: bool = False) -> str:
+    head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    return yaml.safe_dump({**(head if kustomize else {}), **values}, sort_keys=False)
+
+
+def _plugin_values(*, nvidia: bool) -> dict[str, Any]:
+    ours = {"key": SOURCE, "operator": "NotIn", "values": ["none", "dra"]}
+    terms = [{"matchExpressions": [dict(ours)]}]
+    if nvidia:
+        # A list in values replaces that of the chart, whose terms are kept therefore.
+        values = ("true", "NVIDIA", "true")
+        terms = [
+            {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}, dict(ours)]}
+            for key, value in zip(_AFFINITY, values, strict=True)
+        ]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"affinity": {"nodeAffinity": required}}
+
+
+def _driver_values(*, nvidia: bool) -> dict[str, Any]:
+    own = {"gpuResourcesEnabledOverride": True, "resources": {"gpus": {"enabled": True}}}
+    return {**(own if nvidia else {}), "kubeletPlugin": {"nodeSelector": {SOURCE: "dra"}}}
+
+
+def _write(folder: Path, files: dict[str, str], *, force: bool) -> None:
+    """Write files; raise Unusable, with nothing written, where one has other content."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            path = folder / name
+            if not force and _differs(path, text.encode()):
+                raise Unusable(f"{path} has other content: --force replaces it")
+        for name, text in files.items():
+            replace_file(folder / name, text.encode())
+    except OSError as error:
+        raise Unusable(f"{error.filename or folder}: {error.strerror or error}") from None
+
+
+def _differs(path: Path, content: bytes) -> bool:
+    """Whether a file is there and has other content."""
+    try:
+        return path.exists() and read(path, len(content)) != content
+    except UnreadableError:  # larger than that
+        return True
