@@ -4,6 +4,7 @@ Kinds of Kubernetes and of well-known operators are known by group and kind; in 
 spec is found by its shape. Every command that reads manifests finds pods here.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ Tree = Mapping[str, Any]
 Steps = tuple[str | int, ...]
 
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+OF_NETWORK = re.compile(r"net|nic\b|nic-|rdma|roce|sriov|sr-iov|cni|dpdk|eth\d", re.IGNORECASE)
+"""Devices that a driver puts into the pod's network namespace; no container needs to name them."""
 _DEVICES = ("gpus", "hostDevices")
 """Where a virtual machine of KubeVirt names the requests of its claims."""
 SCHEMAS = ("CustomResourceDefinition", "ConfigMap", "Secret")

@@ -44,7 +44,8 @@ class Code(StrEnum):
     NODE_MISMATCH = "NodeMismatch"
     """The device belongs to other nodes. `node`."""
     DEVICE_IN_USE = "DeviceInUse"
-    """Claims hold the device. `holders`."""
+    """Claims hold the device. `holders`; `taints` that would keep it away also once it is free, as
+    for `TaintNotTolerated`."""
     NODE_OPERATIONS = "NodeOperations"
     """The node cannot do without operations of the driver (1.37, alpha). `operations`."""
     CAPACITY_UNKNOWN = "CapacityUnknown"
@@ -60,7 +61,8 @@ class Code(StrEnum):
     INCOMPATIBLE_GROUPS = "IncompatibleGroups"
     """Devices of another compatibility group are in use (1.37, alpha). `groups`."""
     TAINT_NOT_TOLERATED = "TaintNotTolerated"
-    """A taint is not tolerated. `key`, `value`, `effect`, `rule` (empty: set by the driver)."""
+    """A taint is not tolerated. `key`, `value`, `effect`, `rule` (empty: set by the driver) of the
+    first; all of the device as `taints`, each as `key=value:effect`."""
     CONSTRAINT_FAILED = "ConstraintFailed"
     """The device lacks the attribute of a constraint: `index`, `attribute`, `kind`. Or too few
     devices have values that go together: `wanted`, and devices by value as `values`."""
@@ -189,7 +191,7 @@ WORDS: Mapping[Code, Words] = {
     ),
     Code.CEL_ERROR: Words("a CEL expression fails", "selector fails", ("origin", "index")),
     Code.NODE_MISMATCH: Words("the device belongs to other nodes than {node}"),
-    Code.DEVICE_IN_USE: Words("the device is in use by {holders}", "in use"),
+    Code.DEVICE_IN_USE: Words("the device is in use by {holders}", "in use", ("taints",)),
     Code.NODE_OPERATIONS: Words(
         "the node does not declare DRAOptionalNodeOperations ({operations})",
         "node operations missing",
@@ -206,20 +208,20 @@ WORDS: Mapping[Code, Words] = {
         "capacity {capacity} has {free} of {value} free, the request takes "
         "{rounded} (held by {holders})",
         "too little {capacity} left",
-        ("capacity",),
+        ("capacity", "taints"),
     ),
     Code.CAPACITY_ERROR: Words("the amount of capacity cannot be computed"),
     Code.COUNTERS_EXCEEDED: Words(
         "counter {counter} of {set} has {free} left, the device needs {need} (held by {holders})",
         "too little {counter} left in {set}",
-        ("set", "counter"),
+        ("set", "counter", "taints"),
     ),
     Code.INCOMPATIBLE_GROUPS: Words(
         "devices of other compatibility groups than {groups} are in use",
         "other compatibility groups in use",
     ),
     Code.TAINT_NOT_TOLERATED: Words(
-        "taint {key}={value}:{effect} is not tolerated", same=("key", "value", "effect")
+        "taint {key}={value}:{effect} is not tolerated", same=("taints",)
     ),
     Code.CONSTRAINT_FAILED: Words(
         "the device has no attribute {attribute}, which {kind} #{index} needs",

@@ -14,6 +14,7 @@ from dragoman.allocation import (
     Outcome,
     Reason,
 )
+from dragoman.diagnosis.filters import AFFINITY, NODE_NAME, Lack, messages
 from dragoman.diagnosis.subject import Subject
 
 CANNOT = "cannot allocate all claims"
@@ -118,18 +119,31 @@ class NodeAnswer:
 
     node: str  # Its name
     # Why the scheduler leaves the node out before it looks at devices
-    filtered: tuple[str, ...] = ()
+    lacks: tuple[Lack, ...] = ()
     outcome: Outcome | None = None  # What the allocator says; None where it was not called
     pinned: tuple[str, ...] = ()  # Allocated claims of the pod that cannot be used on the node
-    # Requests with their devices; only where the allocator found no solution
+    # Requests with their devices; only where the allocator found no solution, on a node that may
+    # become one for the pod
     requests: tuple[RequestAnswer, ...] = ()
     # Reasons about pools, the node, all requests, or claims that are allocated
     others: tuple[Reason, ...] = ()
 
     @property
+    def filtered(self) -> tuple[str, ...]:
+        """Why the scheduler leaves the node out, in its words."""
+        return messages(self.lacks) if self.lacks else ()
+
+    @property
     def fits(self) -> bool:
         """Whether the pod can run there."""
-        return not self.filtered and self.has_devices
+        return not self.lacks and self.has_devices
+
+    @property
+    def excluded(self) -> bool:
+        """Whether nothing that comes and goes makes the node one for the pod."""
+        return any(
+            one.message in (AFFINITY, NODE_NAME) or one.wanted > one.most for one in self.lacks
+        )
 
     @property
     def has_devices(self) -> bool:
@@ -156,7 +170,7 @@ class NodeAnswer:
     @property
     def refusals(self) -> tuple[str, ...]:
         """The scheduler's reasons for the node, as it counts them in its message."""
-        if self.filtered:
+        if self.lacks:
             return self.filtered
         if isinstance(self.outcome, (NodeError, DoesNotFit)):
             return (self.outcome.message,)

@@ -38,7 +38,7 @@ from dragoman.allocation import (
 from dragoman.allocation.binding import waiting
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
 from dragoman.diagnosis.extended import Extended
-from dragoman.diagnosis.filters import Load, rejections
+from dragoman.diagnosis.filters import Load, lacks
 from dragoman.diagnosis.idleclaims import idle_claim, removed, without_devices
 from dragoman.diagnosis.never import at_best
 from dragoman.diagnosis.nodeanswers import BUDGET, node_answer
@@ -157,12 +157,12 @@ def _attempt(  # noqa: PLR0913 — those of `examine`
         if only not in ("", name):
             continue
         node = world.nodes[name]
-        rejected = rejections(subject.pod, node, load, extended.requests(node))
+        lacking = lacks(subject.pod, node, load, extended.requests(node))
         budget = BUDGET if left is None else min(left, BUDGET)
         try:
             here = extended.subject(node)
             answer = node_answer(
-                cluster, here, node, rejected=rejected, unready=unready, budget=budget, now=now
+                cluster, here, node, lacks=lacking, unready=unready, budget=budget, now=now
             )
         except TooExpensiveError:
             expensive = True
@@ -191,7 +191,7 @@ def conclude(
         nodes: Those that were looked at.
         expensive: Whether the time ended before others were looked at.
     """
-    looked = [one for one in nodes if not one.filtered]
+    looked = [one for one in nodes if not one.lacks]
     found = (one.outcome.message for one in looked if isinstance(one.outcome, FatalError))
     fatals = tuple(dict.fromkeys(found))
     if subject.stopped or fatals:

@@ -6,9 +6,9 @@ topology spread, affinity between pods) is not looked at; `LEFT_OUT` says so to 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import NamedTuple, Self
 
 from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches, usable_on
 from dragoman.inventory.facts.world import NodeFact, PodFact, World
@@ -30,8 +30,19 @@ TAINT = "node(s) had untolerated taint(s)"
 AFFINITY = "node(s) didn't match Pod's node affinity/selector"
 TOO_MANY = "Too many pods"
 INSUFFICIENT = "Insufficient "
+REQUIRED_AFFINITY = "the required node affinity"
 _UNSCHEDULABLE_TAINT = NodeTaint("node.kubernetes.io/unschedulable", "NoSchedule")
 _KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
+
+
+class Lack(NamedTuple):
+    """One thing for which the scheduler leaves a node out."""
+
+    message: str  # In the scheduler's words
+    what: str = ""  # The taint as kubectl writes it, or the resource
+    wanted: int = 0  # Of the resource, by the pod
+    free: int = 0  # What other pods leave of it
+    most: int = 0  # What the node has of it
 
 
 @dataclass(slots=True)
@@ -112,7 +123,17 @@ def _has_devices(world: World, pod: PodFact, entry: ClaimEntry, node: str) -> bo
 
 
 def rejections(pod: PodFact, node: NodeFact, load: Load, wanted: Resources) -> tuple[str, ...]:
-    """Return why the scheduler leaves a node out, in its words; empty where it does not.
+    """Return why the scheduler leaves a node out, in its words; empty where it does not."""
+    return messages(lacks(pod, node, load, wanted))
+
+
+def messages(found: Iterable[Lack]) -> tuple[str, ...]:
+    """Return what the scheduler says of a node that it leaves out, each thing once."""
+    return tuple(dict.fromkeys(one.message for one in found))
+
+
+def lacks(pod: PodFact, node: NodeFact, load: Load, wanted: Resources) -> tuple[Lack, ...]:
+    """Return why the scheduler leaves a node out; empty where it does not.
 
     Args:
         pod: A pod.
@@ -122,35 +143,46 @@ def rejections(pod: PodFact, node: NodeFact, load: Load, wanted: Resources) -> t
     """
     tolerations, room = pod.needs.tolerations, node.room
     if room.unschedulable and not _tolerated(_UNSCHEDULABLE_TAINT, tolerations):
-        return (UNSCHEDULABLE,)
+        return (Lack(UNSCHEDULABLE),)
     if pod.pod.node_name not in ("", node.node.name):
-        return (NODE_NAME,)
-    if any(one.effect in _KEEPS_AWAY and not _tolerated(one, tolerations) for one in room.taints):
-        return (TAINT,)
-    if not _selected(pod.needs, node):
-        return (AFFINITY,)
+        return (Lack(NODE_NAME),)
+    if room.taints and (found := tuple(_untolerated(room.taints, tolerations))):
+        return found
+    if unmet := unmet_demand(pod.needs, node):
+        return (Lack(AFFINITY, unmet),)
     return tuple(_short(room.amounts, load.used.get(node.node.name, {}), wanted))
+
+
+def _untolerated(
+    taints: Iterable[NodeTaint], tolerations: Sequence[NodeToleration]
+) -> Iterator[Lack]:
+    for one in taints:
+        if one.effect in _KEEPS_AWAY and not _tolerated(one, tolerations):
+            value = f"={one.value}" if one.value else ""
+            yield Lack(TAINT, f"{one.key}{value}:{one.effect}")
 
 
 def _tolerated(taint: NodeTaint, tolerations: Iterable[NodeToleration]) -> bool:
     return any(one.tolerates(taint) for one in tolerations)
 
 
-def _selected(needs: Needs, node: NodeFact) -> bool:
+def unmet_demand(needs: Needs, node: NodeFact) -> str:
+    """Return which demand of a pod the labels of a node do not meet; empty if they meet all."""
     labels = node.node.labels
-    if any(labels.get(key) != value for key, value in needs.labels.items()):
-        return False
+    for key, value in needs.labels.items():
+        if labels.get(key) != value:
+            return f"nodeSelector {key}={value}"
     if needs.affinity is None:
-        return True
+        return ""
     try:
-        return matches(needs.affinity, node.node)
+        return "" if matches(needs.affinity, node.node) else REQUIRED_AFFINITY
     except NodeSelectorError:
-        return False
+        return REQUIRED_AFFINITY
 
 
-def _short(room: Resources, used: Resources, wanted: Resources) -> Iterator[str]:
-    if used.get("pods", 0) + wanted.get("pods", 0) > room.get("pods", 0):
-        yield TOO_MANY
-    for name, need in wanted.items():
-        if name != "pods" and need and used.get(name, 0) + need > room.get(name, 0):
-            yield f"{INSUFFICIENT}{name}"
+def _short(room: Resources, used: Resources, wanted: Resources) -> Iterator[Lack]:
+    for name, need in sorted(wanted.items(), key=lambda one: one[0] != "pods"):
+        most, taken = room.get(name, 0), used.get(name, 0)
+        if need and taken + need > most:
+            message = TOO_MANY if name == "pods" else f"{INSUFFICIENT}{name}"
+            yield Lack(message, name, need, max(most - taken, 0), most)

@@ -1,7 +1,7 @@
 """Nodes that lack the same, as one line: which nodes, why, and how many devices that concerns."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from dragoman.diagnosis.nearness import (
     short_of,
 )
 from dragoman.inventory.inventory import Inventory
+from dragoman.model.fields import NOTHING
 
 _CODES = tuple(Code)
 
@@ -37,16 +38,23 @@ class Group:
     distance: Distance  # Of each of the nodes
 
 
-def groups(inventory: Inventory, nodes: Iterable[NodeAnswer]) -> tuple[Group, ...]:
+def groups(
+    inventory: Inventory, nodes: Iterable[NodeAnswer], known: Mapping[str, Distance] = NOTHING
+) -> tuple[Group, ...]:
     """Group nodes that cannot run the pod by what they lack, the nearest first.
 
     Nodes without any device that the requests mean are one group. A group has nodes of one
     distance, so that its first names hide no nearer one.
+
+    Args:
+        inventory: What is known.
+        nodes: All of them.
+        known: Distances that searches have found, by node; of others their reasons are counted.
     """
     lines: defaultdict[Kind, list[NodeAnswer]] = defaultdict(list)
     for node in nodes:
         if not node.fits:
-            lines[(distance(node), *_key(node))].append(node)
+            lines[(known.get(node.node) or distance(node), *_key(node))].append(node)
     found = sorted(lines.items(), key=lambda one: (*one[0][0], not _has_devices(one[1][0])))
     return tuple(_group(inventory, members, key[0]) for key, members in found)
 
@@ -56,8 +64,21 @@ def _has_devices(node: NodeAnswer) -> bool:
 
 
 def _key(node: NodeAnswer) -> Kind:
-    if node.filtered:
-        return ("filtered", node.filtered, node.has_devices)
+    lost = isinstance(node.outcome, FatalError)
+    if node.lacks and (node.excluded or node.has_devices or lost or has_matching(node)):
+        lacking = tuple((one.message, one.what, one.wanted) for one in node.lacks)
+        apart = () if _only_filtered(node) else _lacking_devices(node)
+        return ("filtered", lacking, node.has_devices, apart)
+    return _lacking_devices(node)
+
+
+def _only_filtered(node: NodeAnswer) -> bool:
+    """Tell whether nothing is known of a node's devices beside that they serve the pod, or not."""
+    apart = node.excluded or node.has_devices or node.unavailable
+    return apart or isinstance(node.outcome, FatalError)
+
+
+def _lacking_devices(node: NodeAnswer) -> Kind:
     if isinstance(node.outcome, FatalError):
         return ("fatal",)
     if not has_matching(node) and not (node.pinned or node.unready):
@@ -108,14 +129,17 @@ def _excluded(request: RequestAnswer) -> Iterator[Reason]:
 def _group(inventory: Inventory, nodes: list[NodeAnswer], near: Distance) -> Group:
     first = nodes[0]
     names = tuple(one.node for one in nodes)
-    if first.filtered:
-        state = "has the devices, but: " if first.has_devices else ""
-        return Group(names, ("NodeFiltered",), state + ", ".join(first.filtered), 0, near)
+    lacking = [*wording.node_lacks(one for node in nodes for one in node.lacks)]
+    if lacking and not (_only_filtered(first) or has_matching(first)):
+        lacking = []
+    if lacking and _only_filtered(first):
+        start = "has the devices; " if first.has_devices else ""
+        return Group(names, ("NodeFiltered",), start + "; ".join(lacking), 0, near)
     looked_at = sum(map(_meant, nodes))
     if isinstance(first.outcome, FatalError):
         codes = tuple(str(one.code) for one in first.others) or ("Fatal",)
         return Group(names, codes[:1], "the scheduler stops here (see above)", looked_at, near)
-    parts = list(_parts(inventory, nodes))
+    parts = [*(("NodeFiltered", one) for one in lacking), *_parts(inventory, nodes)]
     codes = tuple(dict.fromkeys(code for code, _ in parts))
     return Group(names, codes, "; ".join(text for _, text in parts), looked_at, near)
 

@@ -37,7 +37,7 @@ def idle_claim(world: World, explanation: Explanation) -> Claim | None:
 
 def _only_claims_miss(node: NodeAnswer) -> bool:
     """Whether the scheduler got as far as to the allocated claims of the pod."""
-    return not node.filtered and getattr(node.outcome, "message", "") == NOT_HERE
+    return not node.lacks and getattr(node.outcome, "message", "") == NOT_HERE
 
 
 def _reserved_by_no_other(world: World, subject: Subject, claim: Claim) -> bool:

@@ -1,17 +1,19 @@
 """How near a node is to serving a pod: the changes that it lacks, then its missing devices.
 
-A change is the end of a holder, a toleration, a complete pool, or room for the pod. The number is a
-bound: it is counted from the reasons, without a search. Only reasons of devices that the selectors
-of a request admit count: what happens to any other device changes nothing for the pod.
+A change is the end of a holder, a toleration, a complete pool, or a node that is well again. The
+number is a bound: it is counted from the reasons, without a search. Only reasons of devices that
+the selectors of a request admit count: what happens to others changes nothing for the pod.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
 from typing import NamedTuple
 
 from dragoman.allocation import Code, FatalError, Reason
 from dragoman.diagnosis.answers import NodeAnswer, RequestAnswer, Rivals, rivals
-from dragoman.diagnosis.filters import INSUFFICIENT, TOO_MANY
+from dragoman.diagnosis.filters import TAINT, UNSCHEDULABLE
+from dragoman.model.fields import NOTHING
 
 UNSELECTED = frozenset({Code.SELECTOR_REJECTED, Code.NODE_MISMATCH, Code.CEL_ERROR})
 """Why a device is none that a request means."""
@@ -19,6 +21,8 @@ POOLS = (Code.POOL_INCOMPLETE, Code.POOL_INVALID, Code.POOL_OBSOLETE)
 """What is wrong with a pool, in the order in which it is said."""
 NEVER = 1_000
 """Changes of a node that none of these changes suffices for."""
+FEW = 12
+"""Changes of one node of which combinations are tried."""
 _HELD = frozenset({Code.DEVICE_IN_USE, Code.CAPACITY_EXCEEDED, Code.COUNTERS_EXCEEDED})
 
 
@@ -37,24 +41,41 @@ def distance(node: NodeAnswer) -> Distance:
     """Return how near a node is."""
     if node.fits:
         return Distance(0, 0)
-    lacks_room = lacks_only_room(node)
-    if (node.filtered and not lacks_room) or node.unavailable:
+    if node.excluded or node.unavailable:
         return FAR
-    if lacks_room or isinstance(node.outcome, FatalError):
-        return Distance(1 if lacks_room else NEVER, 0)
+    around = sum(one.message in (TAINT, UNSCHEDULABLE) for one in node.lacks)
+    # A pod that ends may free both room and devices.
+    room = any(one.wanted for one in node.lacks)
+    if node.has_devices:
+        return Distance(around + room, 0)
+    if isinstance(node.outcome, FatalError):
+        return Distance(NEVER, 0)
     short = short_of(node)
     pools = sum(one.code in POOLS for one in node.others)
     groups = [one for one in short if not one.requests[0].alternative]
     others = [_changes(one, pools) for one in short if one.requests[0].alternative]
     changes = sum(_changes(one, pools) for one in groups) + (0 if groups else min(others or [1]))
-    return Distance(min(changes, NEVER), node.short)
+    return Distance(min(around + max(changes, room), NEVER), node.short)
 
 
-def lacks_only_room(node: NodeAnswer) -> bool:
-    """Tell whether only other pods, by what they take of a node, keep the pod away."""
-    return bool(node.filtered) and all(
-        one == TOO_MANY or one.startswith(INSUFFICIENT) for one in node.filtered
-    )
+def nearest(
+    nodes: Iterable[NodeAnswer], known: Mapping[str, Distance] = NOTHING
+) -> list[NodeAnswer]:
+    """Return the nodes of the least distance; none where no change helps any of them.
+
+    Args:
+        nodes: All of them.
+        known: Distances that searches have found, by node; of others their reasons are counted.
+    """
+    found: list[NodeAnswer] = []
+    least = FAR
+    for one in nodes:
+        here = known.get(one.node) or distance(one)
+        if here < least:
+            found, least = [one], here
+        elif here == least and least < FAR:
+            found.append(one)
+    return found
 
 
 def short_of(node: NodeAnswer) -> tuple[Rivals, ...]:
@@ -74,20 +95,35 @@ def has_matching(node: NodeAnswer) -> bool:
 
 
 def _changes(short: Rivals, pools: int) -> int:
-    """Count the changes after which requests may find enough devices."""
-    gains = Counter(
-        change
-        for reason in {one.device: one for one in _of(short.requests)}.values()
-        for change in _removing(reason)
-    )
-    missing, changes = short.short, 0
-    for _, devices in gains.most_common():
+    """Count the changes after which requests may find enough devices, at least."""
+    found = [_needed(one) for one in {one.device: one for one in _of(short.requests)}.values()]
+    least = _least([one for one in found if one], short.short)
+    return min(least, NEVER) if least < NEVER else min(pools, 1) or NEVER
+
+
+def _least(devices: list[tuple[frozenset[object], ...]], missing: int) -> int:
+    """Return the fewest changes that free as many devices as are missing.
+
+    Args:
+        devices: The changes that each device needs: of each set one.
+        missing: How many devices are lacking, at least one.
+    """
+    if len(devices) < missing:
+        return NEVER
+    gains = Counter(change for one in devices for any_of in one for change in any_of)
+    if any(len(one) > 1 for one in devices) and len(gains) <= FEW:
+        for many in (1, 2, 3):
+            for chosen in combinations(gains, many):
+                freed = sum(all(not any_of.isdisjoint(chosen) for any_of in one) for one in devices)
+                if freed >= missing:
+                    return many
+        return 4
+    changes = 0
+    for _, many in gains.most_common():
+        missing, changes = missing - many, changes + 1
         if missing <= 0:
             break
-        missing, changes = missing - devices, changes + 1
-    if missing <= 0:
-        return changes
-    return changes + 1 if pools else NEVER
+    return changes
 
 
 def _of(requests: Iterable[RequestAnswer]) -> Iterator[Reason]:
@@ -95,10 +131,21 @@ def _of(requests: Iterable[RequestAnswer]) -> Iterator[Reason]:
         yield from matching(one)
 
 
-def _removing(reason: Reason) -> Iterator[object]:
-    """Yield the change that removes a reason; nothing where none does."""
+def _needed(reason: Reason) -> tuple[frozenset[object], ...]:
+    """Return the changes that free a device, of each set one; nothing where none does."""
     details = reason.details
+    taints = details.get("taints") or ()
     if reason.code in _HELD and details.get("holders"):
-        yield details["holders"][0]
+        held: tuple[frozenset[object], ...] = (frozenset(details["holders"]),)
     elif reason.code is Code.TAINT_NOT_TOLERATED:
-        yield details.get("key")
+        held = ()
+    else:
+        return ()
+    if not taints:
+        return held
+    return (*held, *(frozenset((taint_key(one),)) for one in taints))
+
+
+def taint_key(printed: str) -> str:
+    """Return the key of a taint that is printed as `key=value:effect`."""
+    return printed.rpartition(":")[0].partition("=")[0]

@@ -19,11 +19,9 @@ from dragoman.diagnosis.nearness import distance
 from dragoman.diagnosis.obstacles import MISSING
 from dragoman.diagnosis.slips import slips
 from dragoman.diagnosis.subject import Subject
-from dragoman.diagnosis.wording import shortened, value_text
+from dragoman.diagnosis.wording import amount_text, shortened, value_text
 from dragoman.inventory.facts.world import NodeFact, World
 
-NANOS = 10**9
-"""Amounts of nodes are counted in these parts of a unit."""
 RESOURCES, SELECTOR = "NodeResources", "NodeSelector"
 """Kinds of causes that have nothing to do with devices."""
 
@@ -118,17 +116,7 @@ def resource_text(world: World, subject: Subject, name: str) -> str:
     most = max((one.room.amounts.get(name, 0) for one in world.nodes.values()), default=0)
     if wanted <= most:
         return ""
-    return f"{name} {_amount(wanted)} wanted, at most {_amount(most)} on a node"
-
-
-def _amount(nanos: int) -> str:
-    whole, rest = divmod(nanos, NANOS)
-    if rest:
-        return f"{nanos * 1000 // NANOS}m"
-    for unit, size in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20)):
-        if whole >= size and whole % size == 0:
-            return f"{whole // size}{unit}"
-    return str(whole)
+    return f"{name} {amount_text(wanted)} wanted, at most {amount_text(most)} on a node"
 
 
 def node_selector_text(world: World, subject: Subject) -> str:
@@ -166,9 +154,9 @@ def _elsewhere(
         return [Cause(SELECTOR, f"{_demand(subject)} leaves {here}; such devices are on {there}")]
     short = sorted(one.removeprefix(INSUFFICIENT) for one in reasons)
     wanted = ", ".join(
-        f"{name} {_amount(subject.pod.needs.requests.get(name, 0))} wanted" for name in short
+        f"{name} {amount_text(subject.pod.needs.requests.get(name, 0))} wanted" for name in short
     )
     most = ", ".join(
-        str(_amount(max(one.room.amounts.get(name, 0) for one in serving))) for name in short
+        amount_text(max(one.room.amounts.get(name, 0) for one in serving)) for name in short
     )
     return [Cause(RESOURCES, f"{there} has the devices, {wanted}, at most {most} there")]

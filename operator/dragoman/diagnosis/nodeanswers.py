@@ -4,10 +4,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from dragoman.allocation import Allocated, Claim, Cluster, Code, NodeSelectorError, Reason, allocate
+from dragoman.allocation import (
+    Allocated,
+    Claim,
+    Cluster,
+    Code,
+    FatalError,
+    NodeSelectorError,
+    Reason,
+    allocate,
+)
 from dragoman.allocation import explain as reasons_of
 from dragoman.allocation.pools.nodeselector import matches
 from dragoman.diagnosis.answers import NOT_HERE, NodeAnswer, RequestAnswer
+from dragoman.diagnosis.filters import Lack
 from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.facts.world import NodeFact
 from dragoman.model.device import Content
@@ -24,7 +34,7 @@ def node_answer(  # noqa: PLR0913 — the last four have defaults
     subject: Subject,
     node: NodeFact,
     *,
-    rejected: tuple[str, ...] = (),
+    lacks: tuple[Lack, ...] = (),
     unready: tuple[Reason, ...] = (),
     budget: int = BUDGET,
     now: datetime | None = None,
@@ -35,7 +45,7 @@ def node_answer(  # noqa: PLR0913 — the last four have defaults
         cluster: What is there.
         subject: The pod and its claims.
         node: The node.
-        rejected: What `filters.rejections` says.
+        lacks: What `filters.lacks` says.
         unready: Why devices of allocated claims are not ready, which is the same on all nodes.
         budget: Steps of the search.
         now: When; without it no device was to be ready by now.
@@ -43,8 +53,9 @@ def node_answer(  # noqa: PLR0913 — the last four have defaults
     name = node.node.name
     claims = (*subject.claims, *subject.allocated)
     outcome = allocate(name, claims, cluster, budget=budget, now=now)
-    answer = NodeAnswer(name, rejected, outcome, tuple(_pinned(subject.allocated, node)))
-    if rejected or isinstance(outcome, Allocated) or outcome.message == NOT_HERE:
+    answer = NodeAnswer(name, lacks, outcome, tuple(_pinned(subject.allocated, node)))
+    silent = answer.excluded or isinstance(outcome, Allocated) or outcome.message == NOT_HERE
+    if silent or (lacks and isinstance(outcome, FatalError)):
         return replace(answer, others=unready)
     reasons = reasons_of(name, subject.claims, cluster, outcome)
     contents = [one for pool in cluster.node_pools(name).pools for one in pool.contents]

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.allocation import BudgetExceeded, Code, Reason
+from dragoman.allocation import BudgetExceeded, Code, FatalError, Reason
 from dragoman.allocation.codes import WORDS
 from dragoman.diagnosis.answers import DEVICES, Answer, Explanation, Hint, NodeAnswer, Rivals
 from dragoman.diagnosis.groups import concerned, worded
 from dragoman.diagnosis.nearness import FAR, NEVER, POOLS, distance, short_of
 from dragoman.diagnosis.obstacles import ObstacleCode
 from dragoman.diagnosis.wording import listed as listed_names
-from dragoman.diagnosis.wording import value_text
+from dragoman.diagnosis.wording import node_lacks, value_text
 from dragoman.inventory.inventory import UNSEEN
 from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman_base.words import counted, listed
@@ -82,7 +82,7 @@ def note(explanation: Explanation) -> Note:
         return _never(explanation)
     if explanation.answer in (Answer.FITS, Answer.ALLOCATED):
         return Note(AVAILABLE if explanation.answer is Answer.FITS else ALLOCATED)
-    if explanation.nodes and all(one.filtered for one in explanation.nodes):
+    if explanation.nodes and all(_has_other_cause(one) for one in explanation.nodes):
         return Note(NODE_FILTERED)
     found = _grouped(explanation.nodes)
     more = [*hint_texts(explanation)]
@@ -90,6 +90,11 @@ def note(explanation: Explanation) -> Note:
         text = shortened("; ".join((found.text, *more)))
         return Note(found.reason, text, (*found.identity, *more))
     return found
+
+
+def _has_other_cause(node: NodeAnswer) -> bool:
+    """Tell whether devices are not what a node lacks, or no matter there."""
+    return bool(node.lacks) and (node.has_devices or distance(node) == FAR)
 
 
 def _never(explanation: Explanation) -> Note:
@@ -172,9 +177,11 @@ def _grouped(nodes: Iterable[NodeAnswer]) -> Note:
 
 def _phrases(node: NodeAnswer) -> Iterator[Phrase]:
     """Yield what a node lacks, at least one thing."""
-    if node.filtered:
-        yield NODE_FILTERED, ", ".join(node.filtered)
-        return
+    if node.lacks:
+        for words in node_lacks(node.lacks, numbers=False):
+            yield NODE_FILTERED, words
+        if node.excluded or node.has_devices or isinstance(node.outcome, FatalError):
+            return
     if node.pinned:
         yield str(Code.NODE_SELECTOR_MISMATCH), "other nodes hold the devices of its claims"
         return
@@ -237,8 +244,7 @@ def _words(reason: Reason) -> str:
 def _tainted(details: Mapping[str, Any]) -> str:
     if details.get("key") == PREEMPTION:
         return f"reserved for {UNSEEN}"
-    value = f"={details['value']}" if details.get("value") else ""
-    return f"tainted {details.get('key')}{value}:{details.get('effect')}"
+    return f"tainted {listed_names(details.get('taints') or ())}"
 
 
 def _values(nodes: Iterable[NodeAnswer]) -> str:

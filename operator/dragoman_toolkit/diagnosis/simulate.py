@@ -12,7 +12,7 @@ from dragoman.allocation import Allocated, Claim, Cluster, FatalError, allocate
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
 from dragoman.diagnosis.explain import conclude, explain
 from dragoman.diagnosis.extended import Extended
-from dragoman.diagnosis.filters import Load, rejections
+from dragoman.diagnosis.filters import Lack, Load, lacks, rejections
 from dragoman.diagnosis.nodeanswers import BUDGET
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.world import NodeFact, PodFact
@@ -206,7 +206,7 @@ def _why(room: PlacementRoom, pod: PodFact) -> Explanation:
     before = explain(room.inventory, subject, cluster=room.cluster)
     extended = Extended(room.cluster, subject)
     filtered = {
-        name: rejections(pod, node, room.load, extended.requests(node))
+        name: lacks(pod, node, room.load, extended.requests(node))
         for name, node in room.inventory.world.nodes.items()
     }
     nodes = [_filtered(one, filtered[one.node]) for one in before.nodes]
@@ -215,8 +215,8 @@ def _why(room: PlacementRoom, pod: PodFact) -> Explanation:
     return replace(conclude(subject, nodes), undecided=before.undecided, hints=before.hints)
 
 
-def _filtered(node: NodeAnswer, reasons: tuple[str, ...]) -> NodeAnswer:
-    return replace(node, filtered=reasons) if reasons else node
+def _filtered(node: NodeAnswer, lacking: tuple[Lack, ...]) -> NodeAnswer:
+    return replace(node, lacks=lacking) if lacking else node
 
 
 def largest(inventory: Inventory, pod: PodFact) -> int:

@@ -17,6 +17,7 @@ from dragoman.inventory.ages import age
 from dragoman.inventory.facts.world import NodeFact, PodFact
 from dragoman.model.claim import Claim
 from dragoman.model.timestamps import seconds
+from dragoman_toolkit.diagnosis.departures import fencing, silent_since
 
 _CREATING = frozenset({"", "ContainerCreating", "PodInitializing"})
 """Reasons of containers that wait for the kubelet, which says no more in the status."""
@@ -86,12 +87,6 @@ def obstacles(facts: DoctorFacts, subject: Subject, warning: str = "") -> Iterat
         yield from (_ended(facts, pod, node, one) for one in states if _is_dead(one))
 
 
-def silent_since(node: NodeFact | None) -> str:
-    """Return since when a node has not been ready; empty where it is, or is not known."""
-    ready = condition(node.document, "Ready") if node else {}
-    return str(ready.get("lastTransitionTime") or "") if ready.get("status") != "True" else ""
-
-
 def creates_again(pod: PodFact) -> str:
     """Return the kind of the controller that replaces a pod; empty where none does."""
     owner = pod.pod.metadata.owner
@@ -138,15 +133,6 @@ def _deleting(facts: DoctorFacts, pod: PodFact, silent: str) -> Obstacle:
         message += f" on node {pod.pod.node_name}, which does not answer"
         return _obstacle(StartObstacleCode.POD_DELETING, message, fencing(pod))
     return _obstacle(StartObstacleCode.POD_DELETING, message, "its containers have to end first")
-
-
-def fencing(pod: PodFact) -> str:
-    """Say what frees the devices of a pod that is being deleted on a node that does not answer."""
-    metadata = pod.pod.metadata
-    return (
-        "it does not end by itself: once the machine is off, kubectl delete pod "
-        f"-n {metadata.namespace} {metadata.name} --grace-period=0 --force"
-    )
 
 
 def _unprepared(facts: DoctorFacts, subject: Subject, warning: str) -> Iterator[Obstacle]:

@@ -1,6 +1,6 @@
 """Taints of devices, those of DeviceTaintRules, and tolerations (KEP-5055)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from weakref import WeakValueDictionary
 
@@ -56,7 +56,11 @@ def _content(content: Content, taints: tuple[Taint, ...]) -> Content:
 
 def untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> Taint | None:
     """Return the first taint that keeps a device from a request, None if there is none."""
+    return next(all_untolerated(taints, tolerations), None)
+
+
+def all_untolerated(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> Iterator[Taint]:
+    """Yield the taints that keep a device from a request."""
     for taint in taints:
         if taint.effect in _EFFECTS and not any(one.tolerates(taint) for one in tolerations):
-            return taint
-    return None
+            yield taint

@@ -47,9 +47,10 @@ class DeviceObstacles:
             if in_use[position] and not free:
                 # No search evaluates a device in use, but only what suits the pod is worth naming.
                 apart = None if judged.selecting else self._place(position)
-                found.append(apart or judged.unsuited or self._in_use(position))
+                one: DeviceObstacle | None = apart or judged.unsuited or self._in_use(position)
             else:
-                found.append(judged.selecting or self._after_selectors(request, judged, position))
+                one = judged.selecting or self._after_selectors(request, judged, position)
+            found.append(_with_taints(one, judged.taint) if judged.taint and one else one)
         return found
 
     def _after_selectors(
@@ -175,6 +176,13 @@ class DeviceObstacles:
 
     def _holders(self, position: int) -> tuple[str, ...]:
         return _claims(self._cluster.holders(self._view.id(position)))
+
+
+def _with_taints(found: DeviceObstacle, taint: DeviceObstacle) -> DeviceObstacle:
+    """Add the taints of a device to what a holder takes of it: both keep it away."""
+    if "holders" not in found.details:
+        return found
+    return found._replace(details={**found.details, "taints": taint.details["taints"]})
 
 
 def _takes(content: Content, name: str, counter: str) -> bool:

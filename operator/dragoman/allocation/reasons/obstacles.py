@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dragoman.allocation.codes import Code
-from dragoman.allocation.pools.taints import untolerated
+from dragoman.allocation.pools.taints import all_untolerated
 from dragoman.allocation.problems import FatalProblemError
 from dragoman.allocation.requests.expressions import Failure, hinted
 from dragoman.allocation.requests.plans import Plan
@@ -14,6 +14,7 @@ from dragoman.model.amounts import Amount, printed
 from dragoman.model.device import Content, qualified
 from dragoman.model.deviceid import DeviceID
 from dragoman.model.fields import NOTHING
+from dragoman.model.taints import Taint
 
 Details = Mapping[str, Any]
 _ANY_DEVICE = DeviceID("", "", "")
@@ -128,11 +129,26 @@ def rejected(request: PreparedRequest, content: Content, origin: str) -> DeviceO
 
 
 def _taint(request: PreparedRequest, content: Content) -> DeviceObstacle | None:
-    taint = untolerated(content.taints, request.exact.tolerations)
-    if taint is None or not request.profile.features.DeviceTaints:
+    if not content.taints or not request.profile.features.DeviceTaints:
         return None
-    details = {"key": taint.key, "value": taint.value, "effect": taint.effect, "rule": taint.rule}
+    found = [*all_untolerated(content.taints, request.exact.tolerations)]
+    if not found:
+        return None
+    taint = found[0]
+    details = {
+        "key": taint.key,
+        "value": taint.value,
+        "effect": taint.effect,
+        "rule": taint.rule,
+        "taints": tuple(dict.fromkeys(_printed(one) for one in found)),
+    }
     return DeviceObstacle(Code.TAINT_NOT_TOLERATED, details)
+
+
+def _printed(taint: Taint) -> str:
+    """Return a taint as kubectl writes those of nodes."""
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
 
 
 def _constraint(request: PreparedRequest, content: Content) -> DeviceObstacle | None:

@@ -1,13 +1,15 @@
 """Second searches: whether a pod fits after one change, and what a change is in words."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from dragoman.allocation import Allocated, Claim, Cluster, allocate
+from dragoman.inventory.facts.world import PodFact
 from dragoman.model.requests import ExactRequest
+from dragoman_toolkit.diagnosis.suggestions.nodespace import NodeFilters
 
 SEARCHES = 256
 """Second searches for one answer."""
@@ -22,6 +24,8 @@ class ChangeKind(StrEnum):
 
     END_HOLDER = "EndHolder"
     ADD_TOLERATION = "AddToleration"
+    TOLERATE_NODE = "TolerateNode"
+    HEAL_NODE = "HealNode"
     COMPLETE_POOL = "CompletePool"
     GUARD_SELECTOR = "GuardSelector"
     CORRECT = "Correct"
@@ -55,6 +59,8 @@ class SecondSearches:
     cluster: Cluster  # Changed and restored for each search
     claims: tuple[Claim, ...]  # Of the pod
     left: int = SEARCHES  # Searches that may still be made
+    # What else keeps the pod from a node; None where only nodes are asked that it may run on
+    filters: NodeFilters | None = None
 
     def fits(self, node: str, change: Change) -> bool:
         """Whether the pod fits on a node after a change."""
@@ -62,20 +68,31 @@ class SecondSearches:
             return False
         self.left -= 1
         with change() as claims:
+            if self.filters is not None and not self.filters.pass_node(node):
+                return False
             outcome = allocate(node, claims, self.cluster, budget=BUDGET)
             return isinstance(outcome, Allocated)
 
 
-def without(search: SecondSearches, claims: Iterable[str]) -> Change:
-    """Return the change after which claims, by `namespace/name`, hold nothing."""
+def without(search: SecondSearches, claims: Iterable[str], pods: Iterable[PodFact] = ()) -> Change:
+    """Return the change after which claims, by `namespace/name`, hold nothing.
+
+    Args:
+        search: The searches.
+        claims: Those that come free.
+        pods: Those that end, and leave their room on their nodes.
+    """
+    users = tuple(pods)
 
     @contextmanager
     def change() -> Iterator[tuple[Claim, ...]]:
         removed = [search.cluster.claims[key] for key in claims if key in search.cluster.claims]
         for claim in removed:
             search.cluster.remove_claim(claim.key)
+        gone = nullcontext() if search.filters is None else search.filters.without(users)
         try:
-            yield search.claims
+            with gone:
+                yield search.claims
         finally:
             for claim in removed:
                 search.cluster.put_claim(claim)

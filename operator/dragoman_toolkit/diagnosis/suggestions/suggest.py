@@ -1,23 +1,29 @@
 """What would let a pod run: one change, else several; only what a second search confirms."""
 
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import islice
-from typing import Any
 
 from dragoman.allocation import Claim, Cluster, Code, PoolID, TooExpensiveError
 from dragoman.allocation.extendedresources import NAME as EXTENDED
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
+from dragoman.diagnosis.extended import Extended
+from dragoman.diagnosis.filters import UNSCHEDULABLE
 from dragoman.diagnosis.idleclaims import removed
+from dragoman.diagnosis.nearness import Distance, distance, taint_key
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.documents import PREEMPTION
-from dragoman.model.deviceid import DeviceID
 from dragoman.model.taints import Toleration
 from dragoman_toolkit.diagnosis.suggestions.corrections import corrected_names
 from dragoman_toolkit.diagnosis.suggestions.guards import guarding
-from dragoman_toolkit.diagnosis.suggestions.holders import ending, held_parts, holders
-from dragoman_toolkit.diagnosis.suggestions.nodespace import making_room
+from dragoman_toolkit.diagnosis.suggestions.holders import Holders
+from dragoman_toolkit.diagnosis.suggestions.nodespace import (
+    NodeFilters,
+    is_unwell,
+    node_taints,
+)
 from dragoman_toolkit.diagnosis.suggestions.secondsearch import (
     FEW,
     SEARCHES,
@@ -27,12 +33,13 @@ from dragoman_toolkit.diagnosis.suggestions.secondsearch import (
     Suggestion,
     toleration_text,
     with_requests,
-    without,
 )
-from dragoman_toolkit.diagnosis.suggestions.together import ChangeStep, together
+from dragoman_toolkit.diagnosis.suggestions.together import ChangeStep, pair, together
 
 MOST = 16
 """Changes of one kind in an answer; the nearest nodes come first."""
+TRIED = 8
+"""Nodes of which several changes are tried, the nearest first."""
 SEVERAL = 3
 """Suggestions of several changes."""
 
@@ -52,8 +59,8 @@ def suggest(
     corrections = corrected_names(explanation, cluster)
     if explanation.answer is Answer.NEVER_FITS:
         return corrections
-    nodes = [one for one in explanation.nodes if not one.filtered and not one.unavailable]
-    nodes.sort(key=lambda one: (one.short, one.node))
+    nodes = [one for one in explanation.nodes if not (one.excluded or one.unavailable)]
+    nodes.sort(key=lambda one: (distance(one), one.node))
     with removed(cluster, explanation.subject.claims):
         return (*corrections, *_suggestions(inventory, explanation, cluster, nodes))
 
@@ -61,25 +68,47 @@ def suggest(
 def _suggestions(
     inventory: Inventory, explanation: Explanation, cluster: Cluster, nodes: list[NodeAnswer]
 ) -> tuple[Suggestion, ...]:
-    claims = explanation.subject.claims
+    subject = explanation.subject
     if explanation.fatals:
-        return tuple(_in_time(guarding(inventory, SecondSearches(cluster, claims), nodes)))
-    if explanation.subject.stopped:
+        passing = [one for one in nodes if not one.lacks]
+        search = SecondSearches(cluster, subject.claims)
+        return tuple(_in_time(guarding(inventory, search, passing)))
+    if subject.stopped:
         return ()
     # Holders are many: searches for other changes come first, or nothing would be left for them.
-    search = SecondSearches(cluster, claims, left=FEW)
-    tolerations = _in_time(_tolerations(search, nodes))
+    search = SecondSearches(cluster, subject.claims, left=FEW)
+    if any(one.lacks for one in nodes):
+        extended = Extended(cluster, subject)
+        search.filters = NodeFilters.of(inventory.world, subject, extended)
+    tolerations = _in_time(_singles(search, nodes, _tolerations))
     search.left += FEW
-    pools = _in_time(_pools(inventory, search, nodes))
+    pools = _in_time(_singles(search, nodes, partial(_pools, inventory)))
     search.left += FEW
-    room = _in_time(making_room(inventory, explanation, search))
+    around = _in_time(_singles(search, nodes, _around))
     search.left += SEARCHES - 3 * FEW
-    own = {one.key for one in explanation.subject.allocated}
-    ends = _in_time(holders(inventory, search, nodes, own))
-    if found := (*room, *ends, *tolerations, *pools):
+    holders = Holders(inventory, search, {one.key for one in subject.allocated})
+    ends = _in_time(_singles(search, nodes, lambda _, node: holders.ends(node)))
+    if found := (*ends, *tolerations, *around, *pools):
         return found
     search.left += SEARCHES
-    return tuple(_in_time(islice(_several(inventory, search, nodes, own), SEVERAL)))
+    return tuple(_in_time(islice(_several(inventory, search, nodes, holders), SEVERAL)))
+
+
+Steps = Callable[[SecondSearches, NodeAnswer], Iterator[ChangeStep]]
+
+
+def _singles(
+    search: SecondSearches, nodes: Iterable[NodeAnswer], steps: Steps
+) -> Iterator[Suggestion]:
+    """Yield the changes of one kind of which one suffices."""
+    for node in nodes:
+        helpful: set[object] = set()
+        for one in steps(search, node):
+            # A toleration of every effect is of no use beside one of a single effect.
+            useless = one.details.get("effect") == "" and one.details["key"] in helpful
+            if not useless and search.fits(node.node, one.change):
+                helpful.add(one.details.get("key"))
+                yield one.suggestion(node.node)
 
 
 def _in_time(found: Iterable[Suggestion]) -> list[Suggestion]:
@@ -91,101 +120,94 @@ def _in_time(found: Iterable[Suggestion]) -> list[Suggestion]:
     return kept
 
 
+def confirmed(explanation: Explanation, suggestions: Iterable[Suggestion]) -> dict[str, Distance]:
+    """Return how near nodes are, where searches say something else than reasons.
+
+    Args:
+        explanation: Of the pod.
+        suggestions: The changes that suffice.
+    """
+    counts: dict[str, int] = {}
+    for one in suggestions:
+        if one.node and one.kind is not ChangeKind.CORRECT:
+            changes = len(one.details.get("changes") or (one,))
+            counts[one.node] = min(changes, counts.get(one.node, changes))
+    if not counts:
+        return {}
+    least, found = min(counts.values()), {}
+    for node in explanation.nodes:
+        here = distance(node)
+        if node.node in counts:
+            found[node.node] = Distance(counts[node.node], here.short)
+        elif here.changes <= least:
+            found[node.node] = Distance(least + 1, here.short)
+    return found
+
+
 # Several changes ----------------------------------------------------------------------------------
 
 
 def _several(
-    inventory: Inventory, search: SecondSearches, nodes: Iterable[NodeAnswer], own: Collection[str]
+    inventory: Inventory, search: SecondSearches, nodes: Iterable[NodeAnswer], holders: Holders
 ) -> Iterator[Suggestion]:
-    parts = held_parts(inventory)
-    for node in nodes:
-        shared = parts.get(node.node, set()) | parts.get("", set())
-        steps = [*_steps(inventory, search, node), *_ends(inventory, search, node, shared, own)]
-        if len(steps) > 1 and (found := together(search, node.node, steps)):
-            yield found
-
-
-def _ends(
-    inventory: Inventory,
-    search: SecondSearches,
-    node: NodeAnswer,
-    shared: Collection[str],
-    own: Collection[str],
-) -> Iterator[ChangeStep]:
-    for users, claims in ending(inventory, node, shared, own):
-        held = (one.id for name in claims for one in inventory.world.claims[name].devices)
-        yield ChangeStep(
-            without(search, claims),
-            end=users,
-            frees=sum(_is_local(inventory, one, node.node) for one in held),
-            details={
-                "kind": str(ChangeKind.END_HOLDER),
-                "holders": list(users),
-                "claims": list(claims),
-            },
-        )
-
-
-def _is_local(inventory: Inventory, key: DeviceID, node: str) -> bool:
-    device = inventory.devices.get(key)
-    return device is not None and device.node in {node, ""}
+    """Yield two changes that suffice, for the nodes where two do; else more, node by node."""
+    steps = {
+        one.node: [*_steps(inventory, search, one), *holders.ends(one)]
+        for one in islice(nodes, TRIED)
+    }
+    found = (pair(search, node, of_node) for node, of_node in steps.items())
+    pairs = [one for one in found if one is not None]
+    yield from pairs
+    for node, of_node in steps.items() if not pairs else ():
+        if len(of_node) > 2 and (several := together(search, node, of_node)):
+            yield several
 
 
 def _steps(inventory: Inventory, search: SecondSearches, node: NodeAnswer) -> Iterator[ChangeStep]:
-    """Yield the changes of a node that end no holder."""
-    for (key, effect), requests in _taints(node).items():
-        toleration = Toleration(key=key, operator="Exists", effect=effect)
-        yield ChangeStep(
-            _tolerating(search, requests, toleration),
-            text=toleration_text(key, [effect]),
-            details={"kind": str(ChangeKind.ADD_TOLERATION), **_toleration(key, effect, requests)},
-        )
-    for reason in node.others:
-        if reason.code is Code.POOL_INCOMPLETE and reason.pool is not None:
-            yield ChangeStep(
-                _completed(inventory, search, reason.pool),
-                text=f"when pool {reason.pool} is complete",
-                details={
-                    "kind": str(ChangeKind.COMPLETE_POOL),
-                    "driver": reason.pool.driver,
-                    "pool": reason.pool.pool,
-                },
-            )
+    """Yield the changes of a node that end no holder; of each taint the widest toleration."""
+    widest = {one.details["key"]: one for one in _tolerations(search, node)}
+    yield from widest.values()
+    yield from _around(search, node)
+    yield from _pools(inventory, search, node)
 
 
 # A toleration -------------------------------------------------------------------------------------
 
 
-def _tolerations(search: SecondSearches, nodes: Iterable[NodeAnswer]) -> Iterator[Suggestion]:
-    for node in nodes:
-        for (key, effect), requests in _taints(node).items():
+def _tolerations(search: SecondSearches, node: NodeAnswer) -> Iterator[ChangeStep]:
+    """Yield tolerations for the taints of devices, of one effect first, then of all."""
+    for key, requests in _taints(node).items():
+        effects = sorted(requests)
+        for effect in (*effects, *([""] if len(effects) > 1 else [])):
             toleration = Toleration(key=key, operator="Exists", effect=effect)
-            if search.fits(node.node, _tolerating(search, requests, toleration)):
-                yield Suggestion(
-                    ChangeKind.ADD_TOLERATION,
-                    node.node,
-                    f"{toleration_text(key, [effect])} ({node.node}: degraded devices)",
-                    _toleration(key, effect, requests),
-                )
+            of_effect = requests[effect] if effect else set().union(*requests.values())
+            yield ChangeStep(
+                ChangeKind.ADD_TOLERATION,
+                _tolerating(search, of_effect, toleration),
+                toleration_text(key, [effect] if effect else effects),
+                {
+                    "key": key,
+                    "effect": effect,
+                    "effects": [effect] if effect else effects,
+                    "requests": [f"{claim}:{request}" for claim, request in sorted(of_effect)],
+                },
+            )
 
 
-def _toleration(key: str, effect: str, requests: set[tuple[str, str]]) -> dict[str, Any]:
-    listed = [f"{claim}:{request}" for claim, request in sorted(requests)]
-    return {"key": key, "effect": effect, "requests": listed}
-
-
-def _taints(node: NodeAnswer) -> dict[tuple[str, str], set[tuple[str, str]]]:
+def _taints(node: NodeAnswer) -> dict[str, dict[str, set[tuple[str, str]]]]:
     """Return the requests that each taint keeps devices from, by key and effect."""
-    found: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    found: dict[str, dict[str, set[tuple[str, str]]]] = {}
     for request in node.requests:
+        # The claim for extended resources has no tolerations.
+        if request.claim.endswith(f"/{EXTENDED}"):
+            continue
         for reason in request.reasons:
-            # The claim for extended resources has no tolerations.
-            extended = request.claim.endswith(f"/{EXTENDED}")
-            # Nor may another claim tolerate a reservation.
-            reserved = reason.details.get("key") == PREEMPTION
-            if reason.code is Code.TAINT_NOT_TOLERATED and not extended and not reserved:
-                taint = (str(reason.details["key"]), str(reason.details["effect"]))
-                found.setdefault(taint, set()).add((request.claim, request.name))
+            for taint in reason.details.get("taints") or ():
+                key, effect = taint_key(taint), taint.rpartition(":")[2]
+                # Nor may another claim tolerate a reservation.
+                if key != PREEMPTION:
+                    of_key = found.setdefault(key, {})
+                    of_key.setdefault(effect, set()).add((request.claim, request.name))
     return found
 
 
@@ -204,23 +226,50 @@ def _tolerating(search: SecondSearches, requests: set[tuple[str, str]], more: To
     return change
 
 
+# A node ------------------------------------------------------------------------------------------
+
+
+def _around(search: SecondSearches, node: NodeAnswer) -> Iterator[ChangeStep]:
+    """Yield what lets a pod on a node that it may not run on now, whatever its devices are."""
+    for key, effects in node_taints(node):
+        yield ChangeStep(
+            ChangeKind.TOLERATE_NODE,
+            _accepting(search, node.node, key=key),
+            f"with a toleration for {key} ({', '.join(effects)}) in the pod",
+            {"key": key, "effects": list(effects), "requests": []},
+        )
+    if is_unwell(node):
+        cordoned = any(one.message == UNSCHEDULABLE for one in node.lacks)
+        text = f"when {node.node} is ready and may be scheduled on again"
+        if cordoned:
+            text += f": kubectl uncordon {node.node}"
+        yield ChangeStep(ChangeKind.HEAL_NODE, _accepting(search, node.node), text)
+
+
+def _accepting(search: SecondSearches, node: str, *, key: str = "") -> Change:
+    @contextmanager
+    def change() -> Iterator[tuple[Claim, ...]]:
+        accepting: AbstractContextManager[None] = nullcontext()
+        if search.filters is not None:
+            accepting = search.filters.accepting(node, key=key)
+        with accepting:
+            yield search.claims
+
+    return change
+
+
 # A pool becomes complete --------------------------------------------------------------------------
 
 
-def _pools(
-    inventory: Inventory, search: SecondSearches, nodes: Iterable[NodeAnswer]
-) -> Iterator[Suggestion]:
-    for node in nodes:
-        for reason in node.others:
-            if reason.code is not Code.POOL_INCOMPLETE or reason.pool is None:
-                continue
-            if search.fits(node.node, _completed(inventory, search, reason.pool)):
-                yield Suggestion(
-                    ChangeKind.COMPLETE_POOL,
-                    node.node,
-                    f"when pool {reason.pool} is complete ({node.node})",
-                    {"driver": reason.pool.driver, "pool": reason.pool.pool},
-                )
+def _pools(inventory: Inventory, search: SecondSearches, node: NodeAnswer) -> Iterator[ChangeStep]:
+    for reason in node.others:
+        if reason.code is Code.POOL_INCOMPLETE and reason.pool is not None:
+            yield ChangeStep(
+                ChangeKind.COMPLETE_POOL,
+                _completed(inventory, search, reason.pool),
+                f"when pool {reason.pool} is complete",
+                {"driver": reason.pool.driver, "pool": reason.pool.pool},
+            )
 
 
 def _completed(inventory: Inventory, search: SecondSearches, key: PoolID) -> Change:

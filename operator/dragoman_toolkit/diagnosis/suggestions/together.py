@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 from dragoman.allocation import Claim
@@ -14,16 +15,33 @@ from dragoman_toolkit.diagnosis.suggestions.secondsearch import (
     Suggestion,
 )
 
+PAIRED = 16
+"""Changes of one node of which all pairs are tried."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeStep:
     """One of the changes."""
 
+    kind: ChangeKind  # What is changed
     change: Change  # Made and undone for a search
-    end: tuple[str, ...] = ()  # The users that end; empty for another change
-    text: str = ""  # In words, where no user ends
-    frees: int = 0  # Devices of the node that come free
+    text: str  # In words
     details: dict[str, Any] = field(default_factory=dict)  # What exactly; JSON types only
+    end: tuple[str, ...] = ()  # The users that run and end; empty for another change
+    frees: int = 0  # Devices of the node that come free
+
+    def suggestion(self, node: str) -> Suggestion:
+        """Return the change as one that suffices on a node."""
+        degraded = ": degraded devices" if self.kind is ChangeKind.ADD_TOLERATION else ""
+        return Suggestion(self.kind, node, f"{self.text} ({node}{degraded})", self.details)
+
+
+def pair(search: SecondSearches, node: str, steps: Sequence[ChangeStep]) -> Suggestion | None:
+    """Return two changes that suffice together on a node; None where no two do."""
+    for two in combinations(steps[:PAIRED], 2):
+        if search.fits(node, _all(search, two)):
+            return _several(node, two)
+    return None
 
 
 def together(search: SecondSearches, node: str, steps: Sequence[ChangeStep]) -> Suggestion | None:
@@ -41,12 +59,17 @@ def together(search: SecondSearches, node: str, steps: Sequence[ChangeStep]) -> 
         fewer = [other for other in kept if other is not one]
         if len(fewer) > 1 and search.fits(node, _all(search, fewer)):
             kept = fewer
-    frees = sum(one.frees for one in kept)
+    return _several(node, kept)
+
+
+def _several(node: str, steps: Sequence[ChangeStep]) -> Suggestion:
+    frees = sum(one.frees for one in steps)
+    changes = [{"kind": str(one.kind), **one.details} for one in steps]
     return Suggestion(
         ChangeKind.SEVERAL_CHANGES,
         node,
-        _text(node, kept, frees),
-        {"frees": frees, "changes": [one.details for one in kept]},
+        _text(node, steps, frees),
+        {"frees": frees, "changes": changes},
     )
 
 
@@ -54,7 +77,7 @@ def _text(node: str, steps: Iterable[ChangeStep], frees: int) -> str:
     users = [user for one in steps for user in one.end]
     verb = "ends" if len(users) == 1 else "end"
     parts = [f"when {listed(users)} {verb}"] if users else []
-    parts += [one.text for one in steps if one.text]
+    parts += [one.text for one in steps if not one.end]
     does = f"frees {frees}" if frees else "serves it"
     return f"{node} {does} {listed(parts)}"
 

@@ -7,9 +7,10 @@ from itertools import islice
 from dragoman.allocation import Allocated, Cluster, DeviceID
 from dragoman.diagnosis import subject as subjects
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
+from dragoman.diagnosis.nearness import has_matching
 from dragoman.diagnosis.obstacles import MISSING, ObstacleCode
 from dragoman.diagnosis.subject import Subject
-from dragoman.diagnosis.wording import words
+from dragoman.diagnosis.wording import node_lacks, words
 from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.inventory.ages import UNKNOWN
 from dragoman.inventory.snapshots.snapshot import Snapshot
@@ -18,7 +19,8 @@ from dragoman.model.claim import Claim
 from dragoman.model.metadata import Metadata
 from dragoman.model.pod import TERMINAL_PHASES
 from dragoman_toolkit.diagnosis import started
-from dragoman_toolkit.diagnosis.suggestions.suggest import suggest
+from dragoman_toolkit.diagnosis.containers import misuses
+from dragoman_toolkit.diagnosis.suggestions.suggest import confirmed, suggest
 from dragoman_toolkit.dra.diagnosis import text
 from dragoman_toolkit.dra.diagnosis.report import DiagnosisView, report
 from dragoman_toolkit.dra.inventory import who_table
@@ -128,12 +130,19 @@ def _not_found(view: DiagnosisView, kind: str, key: str, more: str = "") -> Unus
 def _searched(view: DiagnosisView, subject: Subject, title: str, *, planned: bool) -> Report:
     explanation = view.explain(subject)
     suggestions = suggest(view.inventory, explanation, view.cluster)
+    known = confirmed(explanation, suggestions)
     unseen = [one for one in subject.obstacles if one.code is ObstacleCode.NO_SCHEDULER]
     blocks: list[Table | str | Cell] = [f"{one.text[0].upper()}{one.text[1:]}" for one in unseen]
-    blocks.append(text.headline(view.inventory, explanation, title, planned=planned))
-    blocks += [one.text for one in subject.obstacles if one not in unseen]
+    blocks.append(text.headline(view.inventory, explanation, title, planned=planned, known=known))
+    misused = () if view.node else tuple(misuses(subject))
+    explanation = replace(
+        explanation,
+        subject=replace(explanation.subject, obstacles=(*explanation.subject.obstacles, *misused)),
+    )
+    blocks += [one.text for one in (*subject.obstacles, *misused) if one not in unseen]
     blocks += text.hint_lines(explanation)
     blocks += text.deallocating(explanation)
+    blocks += text.pinned(view.inventory, explanation)
     if explanation.fatals:
         blocks += [*text.fatal(view.inventory, explanation)]
     blocks += text.awaited(explanation)
@@ -142,11 +151,11 @@ def _searched(view: DiagnosisView, subject: Subject, title: str, *, planned: boo
     if view.devices:
         blocks += ["", _device_table(view.cluster, explanation)]
     else:
-        table = text.groups(view.inventory, explanation)
+        table = text.groups(view.inventory, explanation, known)
         missing = any(one.stops and one.code in MISSING for one in subject.obstacles)
         if table.rows and not missing:
             blocks += ["", table]
-    advice = list(text.advice(explanation, suggestions))
+    advice = list(text.advice(explanation, suggestions, known))
     if advice:
         blocks += ["", *advice]
     waits = explanation.answer is Answer.DOES_NOT_FIT and not planned and not view.node
@@ -173,7 +182,7 @@ def allocated(view: DiagnosisView, subject: Subject, kubelet: Kubelet) -> Report
     waits = found.pod.phase == "Pending"
     warning = kubelet(found.pod.metadata) if waits else ""
     hindered = tuple(started.obstacles(facts, subject, warning))
-    subject = replace(subject, obstacles=(*subject.obstacles, *hindered))
+    subject = replace(subject, obstacles=(*subject.obstacles, *hindered, *misuses(subject)))
     but = ", but does not run:" if hindered else "."
     blocks: list[Table | str | Cell] = [
         f"Pod {found.key} has its devices on node {found.pod.node_name}{but}"
@@ -212,7 +221,9 @@ def _device_table(cluster: Cluster, explanation: Explanation) -> Table:
 
 def _rows(cluster: Cluster, node: NodeAnswer) -> Iterator[tuple[str, ...]]:
     if node.filtered:
-        yield node.node, UNKNOWN, UNKNOWN, _FILTERED, ", ".join(node.filtered)
+        yield node.node, UNKNOWN, UNKNOWN, _FILTERED, "; ".join(node_lacks(node.lacks))
+        if not has_matching(node):
+            return
     for reason in node.others:
         what = reason.device or reason.pool or UNKNOWN
         yield node.node, reason.request or UNKNOWN, str(what), str(reason.code), words(reason)

@@ -14,6 +14,7 @@ from dragoman.diagnosis.subject import Subject, Wanted
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman_toolkit.diagnosis.suggestions.secondsearch import Suggestion
+from dragoman_toolkit.diagnosis.suggestions.suggest import confirmed
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.diagnosis.text import reasons_of, request_text
 from dragoman_toolkit.dra.output import Cell, Exit, Report, Table
@@ -95,6 +96,7 @@ def document(
         explanation.fatals or subject.stopped or explanation.expensive
     )
     fitting = set(explanation.fitting)
+    known = confirmed(explanation, suggestions)
     return {
         "namespace": metadata.namespace,
         "name": metadata.name,
@@ -114,7 +116,7 @@ def document(
         "claims": [_claim_document(one) for one in subject.wanted],
         "groups": [
             {"nodes": list(one.nodes), "codes": list(one.codes), "why": one.why}
-            for one in grouping.groups(view.inventory, explanation.nodes)
+            for one in grouping.groups(view.inventory, explanation.nodes, known)
         ],
         "nodes": [
             {

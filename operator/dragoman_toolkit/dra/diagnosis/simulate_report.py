@@ -6,6 +6,7 @@ from typing import Any
 from dragoman.diagnosis import groups, wording
 from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.filters import LEFT_OUT
+from dragoman.diagnosis.nearness import nearest
 from dragoman.diagnosis.note import hint_texts, never_texts
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.world import PodFact
@@ -168,12 +169,11 @@ def _count(placements: Iterable[Placement], node: str) -> int:
 def _short(why: Explanation | None) -> str:
     if why is not None and why.answer is Answer.NEVER_FITS:
         return f": can never fit: {'; '.join(never_texts(why))}"
-    near = [one for one in why.nodes if one.short and not one.filtered] if why else []
+    near = [one for one in nearest(why.nodes) if one.short and not one.lacks] if why else []
     if not near:
         return ""
-    nearest = min(near, key=lambda one: (one.short, one.node))
-    many = "one device" if nearest.short == 1 else f"{nearest.short} devices"
-    return f", {many} short on {nearest.node}"
+    many = "one device" if near[0].short == 1 else f"{near[0].short} devices"
+    return f", {many} short on {wording.shortened(one.node for one in near)}"
 
 
 def _free(inventory: Inventory, pod: PodFact) -> int:

@@ -1,6 +1,6 @@
 """What `explain` says about a pod that waits, line by line."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +9,8 @@ from dragoman.diagnosis import groups as grouping
 from dragoman.diagnosis import wording
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, times_out
 from dragoman.diagnosis.explain import unreadable
+from dragoman.diagnosis.filters import AFFINITY
+from dragoman.diagnosis.nearness import FAR, Distance, matching, nearest
 from dragoman.diagnosis.nodeanswers import exact_requests
 from dragoman.diagnosis.note import hint_texts, never_texts
 from dragoman.diagnosis.obstacles import ObstacleCode
@@ -18,6 +20,7 @@ from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import Inventory
 from dragoman.model.requests import ExactRequest
 from dragoman_toolkit.diagnosis.suggestions.guards import Guard, guard
+from dragoman_toolkit.diagnosis.suggestions.holders import departing
 from dragoman_toolkit.diagnosis.suggestions.secondsearch import (
     ChangeKind,
     Suggestion,
@@ -28,12 +31,31 @@ from dragoman_toolkit.dra.output import Table
 DEFAULT_SCHEDULER = "default-scheduler"
 SCHEDULER = "kube-scheduler"
 """Field manager of the scheduler."""
+CAUSES = 3
+"""Causes beside devices that the first sentence names."""
+SHOWN, NEAREST = 2, 8
+"""Nodes that a line names: of most, and of the nearest."""
 SUGGESTIONS = 3
 """Suggestions of one kind that are printed."""
 
 
-def headline(inventory: Inventory, explanation: Explanation, title: str, *, planned: bool) -> str:
-    """Return the answer in one sentence."""
+def headline(
+    inventory: Inventory,
+    explanation: Explanation,
+    title: str,
+    *,
+    planned: bool,
+    known: Mapping[str, Distance],
+) -> str:
+    """Return the answer in one sentence.
+
+    Args:
+        inventory: What is known.
+        explanation: The answer.
+        title: Names what is explained.
+        planned: Whether it is not applied yet.
+        known: How near nodes are, where searches have found it out.
+    """
     subject, world = explanation.subject, inventory.world
     since = ""
     found = subject.pod.unschedulable
@@ -49,13 +71,70 @@ def headline(inventory: Inventory, explanation: Explanation, title: str, *, plan
         return _unknown(world, explanation, title)
     if explanation.answer is Answer.NEVER_FITS:
         return f"{title} can never fit: {_ended('; '.join(never_texts(explanation)))}"
+    return _nowhere(explanation, title, "" if planned else since, known)
+
+
+def _nowhere(
+    explanation: Explanation, title: str, since: str, known: Mapping[str, Distance]
+) -> str:
+    """Name what the nearest nodes lack: devices, something else, or both."""
     total = len(explanation.nodes)
     nowhere = f"fits on none of the {total} nodes"
     if total == 1:
         nowhere = f"does not fit on {explanation.nodes[0].node}"
-    if planned or not since:
+    near = nearest(explanation.nodes, known)
+    others = [*dict.fromkeys(one.what for node in near for one in node.lacks if one.wanted)]
+    others += ["a node that it may run on"] if any(_kept_off(one) for one in near) else []
+    if near and all(one.has_devices for one in near):
+        by_lacks: dict[tuple[str, ...], list[str]] = {}
+        for one in near:
+            by_lacks.setdefault(tuple(wording.node_lacks(one.lacks)), []).append(one.node)
+        there = [
+            f"{wording.listed(names)} {wording.have(len(names))} the devices, {', '.join(lacking)}"
+            for lacking, names in by_lacks.items()
+        ]
+        rest = len(there) - CAUSES
+        more = [f"{rest} more causes on others"] if rest > 0 else []
+        said = "; ".join((*there[:CAUSES], *more))
+        waits = f"has been waiting{since}" if since else nowhere
+        return f"{title} {waits}; devices are not the cause: {_ended(said)}"
+    if not since:
         return f"{title} {nowhere}."
-    return f"{title} has been waiting for devices{since}: it {nowhere}."
+    wanted = wording.listed(["devices", *others])
+    if not near and explanation.subject.allocated and not explanation.subject.wanted:
+        wanted = "a node where its claims can be used"
+    return f"{title} has been waiting for {wanted}{since}: it {nowhere}."
+
+
+def _kept_off(node: NodeAnswer) -> bool:
+    return any(not one.wanted for one in node.lacks)
+
+
+def pinned(inventory: Inventory, explanation: Explanation) -> Iterator[str]:
+    """Yield the allocated claims that tie a pod to nodes where it cannot run, and who has them."""
+    world, subject = inventory.world, explanation.subject
+    if not explanation.waits:
+        return
+    for claim in subject.allocated:
+        held = claim.held
+        if held is None or held.node_selector is None or claim.name in explanation.deallocated:
+            continue
+        there = [one for one in explanation.nodes if claim.name not in one.pinned]
+        if any(not one.lacks for one in there):
+            continue
+        names = wording.shortened(one.node for one in there) or "nodes that are gone"
+        lacking = [one for node in there for one in node.lacks]
+        why = "; ".join(wording.node_lacks(lacking))
+        remedy = " Make them agree, or use a template."
+        yield (
+            f"Claim {claim.name} is allocated on {names}, where the pod cannot run"
+            f"{': ' if why else ''}{why}."
+            f"{remedy if any(one.message == AFFINITY for one in lacking) else ''}"
+        )
+        for user in claim.consumers:
+            pod = world.pods.get(f"{claim.namespace}/{user.name}")
+            if pod is not None and pod.key != subject.pod.key and pod.pod.metadata.deleting:
+                yield f"It is reserved for another pod: {departing(inventory, pod)}"
 
 
 def _stopped(explanation: Explanation, title: str, since: str) -> str:
@@ -190,22 +269,38 @@ def request_text(request: ExactRequest) -> str:
     return " ".join(parts)
 
 
-def groups(inventory: Inventory, explanation: Explanation) -> Table:
+def groups(inventory: Inventory, explanation: Explanation, known: Mapping[str, Distance]) -> Table:
     """Return the nodes by what stands in the way on them."""
+    found = grouping.groups(inventory, explanation.nodes, known)
+    least = found[0].distance if found and found[0].distance < FAR else None
     rows = [
-        (_nodes(group.nodes), group.why, str(group.devices) if group.devices else "-")
-        for group in grouping.groups(inventory, explanation.nodes)
+        (
+            _nodes(group.nodes, NEAREST if group.distance == least else SHOWN),
+            group.why,
+            str(group.devices) if group.devices else "-",
+        )
+        for group in found
     ]
     return Table(("NODES", "WHY", "DEVICES"), tuple(rows))
 
 
-def _nodes(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:2])
-    return shown if len(names) <= 2 else f"{shown}, {len(names) - 2} more"
+def _nodes(names: tuple[str, ...], most: int) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}, {len(names) - most} more"
 
 
-def advice(explanation: Explanation, suggestions: tuple[Suggestion, ...]) -> Iterator[str]:
-    """Yield the nearest node and the changes that let the pod run, one in each line."""
+def advice(
+    explanation: Explanation,
+    suggestions: tuple[Suggestion, ...],
+    known: Mapping[str, Distance],
+) -> Iterator[str]:
+    """Yield the nearest node and the changes that let the pod run, one in each line.
+
+    Args:
+        explanation: The answer.
+        suggestions: The changes.
+        known: How near nodes are, where searches have found it out.
+    """
     if not (explanation.waits or explanation.answer is Answer.STOPPED):
         return
     said = []
@@ -215,7 +310,8 @@ def advice(explanation: Explanation, suggestions: tuple[Suggestion, ...]) -> Ite
         texts = merged_tolerations(of_kind) if kind is ChangeKind.ADD_TOLERATION else of_kind
         said += [f"* {one.text}" for one in texts[:SUGGESTIONS]]
     several = any(one.kind is ChangeKind.SEVERAL_CHANGES for one in suggestions)
-    first = _needed(explanation) if several else _nearest(explanation)
+    near = nearest(explanation.nodes, known)
+    first = _needed(near) if several else _nearest(near)
     fits = [] if several or not said else ["It fits:"]
     if first or fits:
         yield " ".join([*filter(None, [first]), *fits])
@@ -231,33 +327,35 @@ def merged_tolerations(found: Sequence[Suggestion]) -> list[Suggestion]:
         merged.setdefault((str(one.details.get("key")), one.node), []).append(one)
     lines = []
     for (key, node), of_key in merged.items():
-        effects = sorted({str(one.details.get("effect")) for one in of_key})
+        effects = sorted({effect for one in of_key for effect in one.details["effects"]})
         text = toleration_text(key, effects)
         lines.append(replace(of_key[0], text=f"{text} ({node}: degraded devices)"))
     return lines
 
 
-def _nearest(explanation: Explanation) -> str:
-    near = _near(explanation)
-    if near is None or not any(one.free for one in near.requests):
+def _nearest(near: Sequence[NodeAnswer]) -> str:
+    """Name the nearest node where it has some of the devices, but too few."""
+    if len(near) != 1 or near[0].lacks or not near[0].short:
         return ""
-    return f"Nearest: {near.node}, {_many(near.short)} short."
+    if not any(one.free for one in near[0].requests):
+        return ""
+    return f"Nearest: {near[0].node}, {_many(near[0].short)} short."
 
 
-def _needed(explanation: Explanation) -> str:
-    near = _near(explanation)
-    if near is None:
+def _needed(near: Sequence[NodeAnswer]) -> str:
+    """Say how many devices have to come free, where nothing else is lacking."""
+    short = {one.short for one in near}
+    held = all(
+        "holders" in reason.details and not reason.details.get("taints")
+        for node in near
+        for request in node.requests
+        for reason in matching(request)
+    )
+    if len(short) != 1 or not held or any(one.lacks or not one.short for one in near):
         return "No single change is enough:"
-    more = "1 more free device" if near.short == 1 else f"{near.short} more free devices"
+    many = short.pop()
+    more = "1 more free device" if many == 1 else f"{many} more free devices"
     return f"It needs {more} on one node:"
-
-
-def _near(explanation: Explanation) -> NodeAnswer | None:
-    """Return the node that lacks the fewest devices; None where devices are not what is lacking."""
-    near = [one for one in explanation.nodes if not one.filtered and one.short]
-    if not near or explanation.answer is not Answer.DOES_NOT_FIT:
-        return None
-    return min(near, key=lambda one: (one.short, one.node))
 
 
 def _many(devices: int) -> str:

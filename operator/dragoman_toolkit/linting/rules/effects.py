@@ -4,7 +4,6 @@ Sources: pkg/apis/resource/types.go (AllocationResultsMaxSize), the scheduler's 
 `spec.nodeName`, k8s.io/dynamic-resource-allocation/structured (counters, binding conditions).
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +18,7 @@ from dragoman_toolkit.linting.manifests.manifestobjects import (
 )
 from dragoman_toolkit.linting.rules.pods import claim_kinds, pod_claims
 from dragoman_toolkit.linting.selectors.scopes import scopes
-from dragoman_toolkit.workloads import PodSpec
+from dragoman_toolkit.workloads import OF_NETWORK, PodSpec
 
 TOO_MANY = "dra/too-many-devices"
 UNUSED = "dra/claim-unused"
@@ -29,8 +28,6 @@ CONFIG_UNUSED = "dra/config-unused"
 NO_EFFECT = "dra/no-effect"
 MAX_RESULTS = 32
 """Devices that one claim can get."""
-_OF_NETWORK = re.compile(r"net|nic\b|nic-|rdma|roce|sriov|sr-iov|cni|dpdk|eth\d", re.IGNORECASE)
-"""Devices that a driver puts into the pod's network namespace; no container needs to name them."""
 
 
 def check_amount(obj: Object, _: Context) -> Iterator[Problem]:
@@ -96,7 +93,7 @@ def _of_network(obj: Object, entry: dict[str, Any], context: Context) -> bool:
         name = text(entry.get(field))
         claim = context.find(kind, obj.namespace, name) if name else None
         names += [name, *(one.class_name for one in (claim.requests if claim else ()))]
-    return any(_OF_NETWORK.search(one) for one in names)
+    return any(OF_NETWORK.search(one) for one in names)
 
 
 def check_config_drivers(obj: Object, context: Context) -> Iterator[Problem]:

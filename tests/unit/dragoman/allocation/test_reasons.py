@@ -293,6 +293,7 @@ def test_taints() -> None:
         "value": "x",
         "effect": "NoSchedule",
         "rule": "",
+        "taints": ("broken=x:NoSchedule",),
     }
 
 

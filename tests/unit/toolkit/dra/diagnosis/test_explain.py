@@ -197,7 +197,7 @@ def test_each_device_has_a_line(tmp_path: Path) -> None:
     assert found["m", f"{DRIVER}/m"][0] == "PoolIncomplete"
     assert found["n", f"{DRIVER}/n/a"] == ("-", "nothing keeps the request away")
     assert found["n", f"{DRIVER}/n/b"][0] == "TaintNotTolerated"
-    assert found["o", "-"] == ("NodeFiltered", "node(s) were unschedulable")
+    assert found["o", "-"] == ("NodeFiltered", "cordoned")
 
 
 def test_a_node_that_fits_says_which_devices_the_scheduler_takes(tmp_path: Path) -> None:
@@ -483,7 +483,7 @@ def test_nodes_that_other_filters_leave_out_are_said_to_have_the_devices(tmp_pat
     desk = Desk(tmp_path, cordoned, device_class(), pool("n", ["a"]), claim(), pending())
     document = desk.document("explain", "pod", "pod", "-n", "ns", status=1)
     (group,) = document["groups"]
-    assert group["why"] == "has the devices, but: node(s) were unschedulable"
+    assert group["why"] == "has the devices; cordoned"
     assert document["schedulerMessage"] == (
         "0/1 nodes are available: 1 node(s) were unschedulable."
     )
@@ -607,7 +607,7 @@ def test_extended_resources_are_claims_of_their_class(
     (wanted,) = document["claims"]
     assert wanted["requests"][0]["asksFor"] == f"{count} x {CLASS}"
     # The device plugin of the other node has too few of them.
-    assert any("Insufficient example.com/gpu" in one["why"] for one in document["groups"])
+    assert any("example.com/gpu is short" in one["why"] for one in document["groups"])
 
 
 @pytest.mark.parametrize("status", [{"conditions": [REFUSED]}, {"phase": "Pending"}])
