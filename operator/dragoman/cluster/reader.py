@@ -7,6 +7,7 @@ from typing import Any
 
 from dragoman import surroundings
 from dragoman.inventory.snapshots.documents import OPTIONAL, Document, reduced
+from dragoman.inventory.snapshots.queuekinds import MANAGERS, QUEUE_KINDS
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import DRA_GROUP, DRA_VERSIONS, NotServedError
@@ -46,6 +47,8 @@ class Reader:
     progress: Report = lambda plural, count: None  # noqa: ARG005 — nothing is reported
     # Called with a plural and an object; what it refuses is dropped page by page
     wanted: Predicate = lambda plural, document: True  # noqa: ARG005 — everything is
+    # Whether pods that have ended are read as well, where a queue manager may charge for them
+    ended: bool = False
     unseen: list[Unseen] = field(default_factory=list)  # What was refused
     # Where each resource was listed, and in which namespace; empty for all
     places: dict[str, tuple[Resource, str]] = field(default_factory=dict)
@@ -61,10 +64,11 @@ class Reader:
         version, served = await asyncio.gather(self.client.get("/version"), self._served())
         plurals = dict.fromkeys(plurals)
         wanted = [plural for plural in plurals if plural in served]
-        lists = await asyncio.gather(*(self._all(served[plural]) for plural in wanted))
+        lists = await asyncio.gather(*(self._all(plural, served[plural]) for plural in wanted))
         found = dict(zip(wanted, lists, strict=True))
         # Of what is not served there is nothing.
-        found |= {plural: () for plural in plurals if plural in OPTIONAL - served.keys()}
+        absent = (OPTIONAL | QUEUE_KINDS.keys()) - served.keys()
+        found |= {plural: () for plural in plurals if plural in absent}
         return Snapshot(
             taken=taken,
             kubernetes=str(version.get("gitVersion") or ""),
@@ -85,6 +89,7 @@ class Reader:
             )
             if any(group["name"] == resource.group for group in groups)
         }
+        found |= _queues(groups)
         versions = [
             version["version"]
             for group in groups
@@ -106,50 +111,68 @@ class Reader:
                 found.setdefault(one["name"], Resource(DRA_GROUP, version, one["name"]))
         return found
 
-    async def _all(self, resource: Resource) -> tuple[Document, ...] | None:
+    async def _all(self, plural: str, resource: Resource) -> tuple[Document, ...] | None:
+        queue = QUEUE_KINDS[plural][0] if plural in QUEUE_KINDS else None
         try:
-            return await self._list(resource, "")
+            return await self._list(plural, resource, "")
         except ApiError as error:
-            if resource.plural in OPTIONAL and error.code in (_FORBIDDEN, _NOT_FOUND):
+            optional = queue.helpful if queue else resource.plural in OPTIONAL
+            if optional and error.code in (_FORBIDDEN, _NOT_FOUND):
                 return None
+            # A manager's older versions lack kinds of its group.
+            if queue and error.code == _NOT_FOUND:
+                return ()
             if error.code != _FORBIDDEN:
                 raise
             refusal = error
-        if resource.plural in NAMESPACED and self.namespace:
+        if (queue.namespaced if queue else resource.plural in NAMESPACED) and self.namespace:
             try:
-                found = await self._list(resource, self.namespace)
+                found = await self._list(plural, resource, self.namespace)
             except ApiError as error:
                 if error.code != _FORBIDDEN:
                     raise
             else:
-                self.unseen.append(Unseen(resource.plural, str(refusal), self.namespace))
+                self.unseen.append(Unseen(plural, str(refusal), self.namespace))
                 return found
-        self.unseen.append(Unseen(resource.plural, str(refusal)))
+        self.unseen.append(Unseen(plural, str(refusal)))
         return None
 
-    async def _list(self, resource: Resource, namespace: str) -> tuple[Document, ...]:
+    async def _list(self, plural: str, resource: Resource, namespace: str) -> tuple[Document, ...]:
+        selectors = {one.selector for one in QUEUE_KINDS.get(plural, ()) if one.selector}
+        found: list[Document] = []
+        for selector in sorted(selectors) or [""]:
+            found += await self._selected(plural, resource, namespace, selector)
+        self.places[plural] = resource, namespace
+        return tuple(found)
+
+    async def _selected(
+        self, plural: str, resource: Resource, namespace: str, selector: str
+    ) -> list[Document]:
         for attempt in (1, 2):
             found: list[Document] = []
             try:
-                async for items in self._pages(resource, namespace):
+                async for items in self._pages(resource, namespace, selector):
                     # Objects are reduced page by page: whole ones would take ten times the memory.
                     # In a thread, because the operator reconciles claims at the same time.
-                    found += await surroundings.in_thread(self._reduced, resource.plural, items)
-                    self.progress(resource.plural, len(found))
+                    found += await surroundings.in_thread(self._reduced, plural, items)
+                    self.progress(plural, len(found))
             except ApiError as error:
                 # A list that took longer than etcd keeps its revision is read again from the start.
                 if error.code != _EXPIRED or attempt == 2:
                     raise
             else:
-                self.places[resource.plural] = resource, namespace
-                return tuple(found)
+                return found
         raise AssertionError("unreachable")
 
     def _reduced(self, plural: str, items: Iterable[Any]) -> list[Document]:
         return [reduced(plural, item) for item in items if self.wanted(plural, item)]
 
-    async def _pages(self, resource: Resource, namespace: str) -> AsyncIterator[list[Any]]:
-        query = {"limit": str(PAGE), **QUERIES.get(resource.plural, {})}
+    async def _pages(
+        self, resource: Resource, namespace: str, selector: str
+    ) -> AsyncIterator[list[Any]]:
+        query = {"limit": str(PAGE)}
+        query |= {} if self.ended else QUERIES.get(resource.plural, {})
+        query |= {"fieldSelector": selector} if selector else {}
         while True:
             page = await self.client.get(resource.path(namespace), **query)
             yield page.get("items") or []
@@ -157,6 +180,20 @@ class Reader:
             if not following:
                 return
             query["continue"] = following
+
+
+def _queues(groups: Iterable[Mapping[str, Any]]) -> dict[str, Resource]:
+    """Return where kinds of queue managers are served; nothing in a cluster without any."""
+    served = {one["name"]: [version["version"] for version in one["versions"]] for one in groups}
+    served[""] = ["v1"]
+    if not MANAGERS & served.keys():
+        return {}
+    return {
+        key: Resource(kind.group, version, kind.plural)
+        for key, (kind, *_) in QUEUE_KINDS.items()
+        for version in [next((v for v in kind.versions if v in served.get(kind.group, ())), "")]
+        if version
+    }
 
 
 def _rank(version: str) -> tuple[int, str]:

@@ -6,6 +6,7 @@ from dragoman.inventory.snapshots.documents import (
     HARMLESS_VOLUMES,
     MIRROR,
     PREEMPTIBLE,
+    QUEUE_ANNOTATIONS,
 )
 from dragoman_toolkit.anonymous.parts import (
     AMOUNTS,
@@ -77,7 +78,11 @@ FIELDS: Mapping[str, Mapping[str, Tree]] = {
     "pods": {
         "metadata": {
             **metadata(OBJECT),
-            "annotations": {PREEMPTIBLE: BOOLEAN, MIRROR: named("uid")},
+            "annotations": {
+                PREEMPTIBLE: BOOLEAN,
+                MIRROR: named("uid"),
+                **dict.fromkeys(QUEUE_ANNOTATIONS, OBJECT),
+            },
             "labels": labels,
         },
         "spec": {

@@ -16,6 +16,7 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "node": ("nodes", "no"),
     "namespace": ("namespaces", "ns"),
     "device": ("devices", "dev"),
+    "queue": ("queues", "clusterqueue", "clusterqueues"),
 }
 """Kinds by their name here, with what else they are called; groups may follow a dot."""
 WORKLOADS = tuple(workloadkinds.KINDS)

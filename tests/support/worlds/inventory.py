@@ -7,6 +7,7 @@ from dragoman.allocation import Profile, profile
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import Inventory, take
 from dragoman.inventory.snapshots.documents import KINDS, reduced
+from dragoman.inventory.snapshots.queuekinds import queue_key
 from dragoman.inventory.snapshots.snapshot import Snapshot, Unseen
 from tests.support import manifests as objects
 from tests.support.manifests import Json
@@ -20,10 +21,10 @@ def snapshot(*manifests: Mapping[str, Any], unseen: Iterable[Unseen] = ()) -> Sn
     """Make a snapshot of manifests; all resources count as listed."""
     found: dict[str, list[Mapping[str, Any]]] = {plural: [] for plural in KINDS.values()}
     for number, manifest in enumerate(manifests):
-        plural = KINDS[manifest["kind"]]
+        plural = queue_key(manifest) or KINDS[manifest["kind"]]
         metadata = {"uid": f"uid-{number}", "creationTimestamp": "2026-11-22T11:00:00Z"}
         whole = {**manifest, "metadata": {**metadata, **manifest["metadata"]}}
-        found[plural].append(reduced(plural, whole))
+        found.setdefault(plural, []).append(reduced(plural, whole))
     objects_of = {plural: tuple(one) for plural, one in found.items()}
     return Snapshot(NOW, "v1.36.3", objects_of, tuple(unseen))
 

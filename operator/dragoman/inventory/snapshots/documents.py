@@ -7,6 +7,7 @@ free labels never reach it. Node labels stay only where a selector can name them
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from dragoman.inventory.snapshots.queuekinds import QUEUE_KINDS
 from dragoman.inventory.snapshots.versions import upgraded
 from dragoman.model.taints import RESERVATION
 
@@ -34,6 +35,12 @@ KUEUE = (
     *("kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/pod-group-name"),
 )
 """Labels of pods whose place Kueue decides: plain pods, and those of Jobs that it admits."""
+QUEUE_LABELS = (
+    *("kueue.x-k8s.io/role-hash", "jobset.sigs.k8s.io/jobset-name", "kai.scheduler/queue"),
+)
+"""Labels of pods that say of which part of a workload they are, and of which queue."""
+QUEUE_ANNOTATIONS = ("kueue.x-k8s.io/workload", "scheduling.k8s.io/group-name")
+"""Annotations of pods that name their Workload of Kueue, and their PodGroup of Volcano."""
 GANGS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
 """Labels by which pods name their gang to the scheduler plugin Coscheduling."""
 TEMPLATE_HASH = "pod-template-hash"
@@ -89,7 +96,7 @@ _METADATA: Mapping[str, Tree] = {
 _CONDITIONS: Tree = [{"type": True, "status": True, "reason": True, "lastTransitionTime": True}]
 _POD_METADATA: Mapping[str, Tree] = {
     **_METADATA,
-    "annotations": {PREEMPTIBLE: True, MIRROR: True},
+    "annotations": {PREEMPTIBLE: True, MIRROR: True, **dict.fromkeys(QUEUE_ANNOTATIONS, True)},
     # PodDisruptionBudgets select by them; `dump` keeps those that one does.
     "labels": True,
 }
@@ -286,6 +293,9 @@ def reduced(plural: str, document: Document) -> dict[str, Any]:
         plural: One of `KEPT`.
         document: The object as the API server sent it, of any served version.
     """
+    if plural in QUEUE_KINDS:
+        of_queue: dict[str, Any] = _kept(document, QUEUE_KINDS[plural][0].tree)
+        return of_queue
     plugin = plural == "pods" and _registers(document)
     kept: dict[str, Any] = _kept(upgraded(plural, document), _PLUGIN if plugin else KEPT[plural])
     return kept
@@ -338,7 +348,7 @@ def _selector_keys(value: Any) -> Iterator[str]:
 
 def selected_labels(budgets: Iterable[Document]) -> frozenset[str]:
     """Return the label keys of pods that a PodDisruptionBudget names, and those with a meaning."""
-    found = {*KUEUE, MAINTENANCE, *GANGS, TEMPLATE_HASH, *WORKLOADS}
+    found = {*KUEUE, *QUEUE_LABELS, MAINTENANCE, *GANGS, TEMPLATE_HASH, *WORKLOADS}
     for budget in budgets:
         spec = budget.get("spec")
         selector = spec.get("selector") if isinstance(spec, Mapping) else None

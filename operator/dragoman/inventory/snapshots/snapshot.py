@@ -20,6 +20,7 @@ from dragoman.inventory.snapshots.documents import (
     with_labels,
     without_terms,
 )
+from dragoman.inventory.snapshots.queuekinds import QUEUE_KINDS, queue_key
 
 API_VERSION = "cli.dragoman.dev/v1alpha1"
 KIND = "Snapshot"
@@ -33,6 +34,8 @@ FORMAT = 2
 """Of the files that are written. 2: what plans of preemption need."""
 MIGRATION = "migration"
 """What `kubectl dra migrate` reads beyond all other commands: labels of nodes."""
+QUEUES = "queues"
+"""Objects of queue managers: without it, snapshots have them only where they are few."""
 _GZIP = b"\x1f\x8b"
 _VERSIONS = {
     "Namespace": "v1",
@@ -114,6 +117,10 @@ def dump(snapshot: Snapshot, *, version: str) -> Iterator[bytes]:
             body = with_labels(document, kept[plural], more) if plural in kept else document
             body = without_terms(body) if plural == "pods" else body
             yield _line({"apiVersion": api_version, "kind": kind, **body})
+    for plural, (queue, *_) in QUEUE_KINDS.items():
+        api_version = "/".join(filter(None, (queue.group, queue.versions[0])))
+        for document in snapshot.of(plural):
+            yield _line({"apiVersion": api_version, "kind": queue.kind, **document})
 
 
 def read(file: BinaryIO) -> Snapshot:
@@ -150,7 +157,7 @@ def load(lines: Iterable[bytes]) -> Snapshot:
             raise SnapshotError(f"line {number}: a snapshot has at most {MAX_OBJECTS} objects")
         if line.strip():
             document = _object(number, line)
-            plural = KINDS.get(str(document.get("kind")))
+            plural = queue_key(document) or KINDS.get(str(document.get("kind")))
             if plural:
                 objects.setdefault(plural, []).append(reduced(plural, document))
     return Snapshot(

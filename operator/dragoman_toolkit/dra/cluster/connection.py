@@ -45,9 +45,13 @@ class ServerConnection:
 
         return asyncio.run(ask())
 
-    def read(self, namespace: str, plurals: Iterable[str], progress: Progress) -> Snapshot:
+    def read(
+        self, namespace: str, plurals: Iterable[str], progress: Progress, *, ended: bool = False
+    ) -> Snapshot:
         """Read objects; those of one namespace where the user may not list all."""
-        return self.call(lambda client: Reader(client, namespace, progress).read(plurals))
+        return self.call(
+            lambda client: Reader(client, namespace, progress, ended=ended).read(plurals)
+        )
 
     def selected(self, plural: str, selection: ObjectSelection, namespace: str) -> frozenset[str]:
         """Return the objects with labels and fields; empty stands for all namespaces."""

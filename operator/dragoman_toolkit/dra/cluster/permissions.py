@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from dragoman.controllers.maintenance.view import served_rules
+from dragoman.inventory.snapshots.queuekinds import MANAGERS, QUEUE_KINDS, QueueKind
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import server_version
 from dragoman_toolkit.dra.cluster.rights import (
@@ -53,6 +54,18 @@ RIGHTS = (
 )
 
 
+QUEUES: Mapping[str, tuple[Right, ...]] = {
+    group: tuple(
+        Right(group, kind.plural, "`top queues` and `explain` know no queues", watched=False)
+        for kinds in QUEUE_KINDS.values()
+        for kind in kinds
+        if kind.group == group
+    )
+    for group in sorted(MANAGERS)
+}
+"""Rights that only clusters with a queue manager need, by its group."""
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """What the user may do."""
@@ -76,7 +89,9 @@ def report(source: Source, commands: tuple[str, ...]) -> Report:
 
 
 async def _access(client: Client, namespace: str, commands: tuple[str, ...]) -> Access:
-    lists = [Need("list", right.resource, right.group) for right in RIGHTS]
+    groups = {one["name"] for one in (await client.get("/apis")).get("groups") or ()}
+    rights = (*RIGHTS, *(right for group in QUEUES if group in groups for right in QUEUES[group]))
+    lists = [Need("list", right.resource, right.group) for right in rights]
     here = [replace(need, namespace=namespace) for need in lists]
     needs = {}
     if commands:
@@ -93,21 +108,24 @@ async def _access(client: Client, namespace: str, commands: tuple[str, ...]) -> 
         namespace,
         tuple(
             (right, allowed[need], allowed[local])
-            for right, need, local in zip(RIGHTS, lists, here, strict=True)
+            for right, need, local in zip(rights, lists, here, strict=True)
         ),
         {name: {need: allowed[need] for need in found} for name, found in needs.items()},
     )
 
 
-def cluster_role(needs: Iterable[Need] = ()) -> dict[str, Any]:
+def cluster_role(needs: Iterable[Need] = (), rights: Iterable[Right] = RIGHTS) -> dict[str, Any]:
     """Return a ClusterRole with the rights to list, and further ones."""
     groups: dict[str, list[str]] = {}
-    for right in RIGHTS:
+    for right in rights:
         groups.setdefault(right.group, []).append(right.resource)
     rules = [
         {"apiGroups": [group], "resources": resources, "verbs": ["get", "list"]}
         for group, resources in groups.items()
     ]
+    if MANAGERS & groups.keys():
+        helpful = (kind for kinds in QUEUE_KINDS.values() for kind in kinds if kind.helpful)
+        rules += map(_helpful, helpful)
     verbs: dict[tuple[str, str], list[str]] = {}
     for need in needs:
         found = verbs.setdefault((need.group, need.resource), [])
@@ -124,8 +142,22 @@ def cluster_role(needs: Iterable[Need] = ()) -> dict[str, Any]:
     }
 
 
+def _helpful(kind: QueueKind) -> dict[str, Any]:
+    """Return a rule for what says which version of a queue manager runs, and what its jobs do."""
+    name = kind.selector.partition("=")[2]
+    return {
+        "apiGroups": [kind.group],
+        "resources": [kind.plural],
+        **({"resourceNames": [name]} if name else {}),
+        "verbs": ["get", "list"],
+    }
+
+
 def _report(access: Access) -> Report:
-    role = cluster_role(need for found in access.more.values() for need in found)
+    role = cluster_role(
+        (need for found in access.more.values() for need in found),
+        (right for right, _, _ in access.rows),
+    )
     blocks: tuple[Table | str | Cell, ...] = (_lists(access),)
     if access.more:
         blocks += ("", _more(access))

@@ -43,10 +43,11 @@ Exit status:
 @click.option(
     "--with",
     "extras",
-    type=click.Choice(["migration"]),
+    type=click.Choice(["migration", "queues"]),
     multiple=True,
-    metavar="migration",
-    help="Keep what `kubectl dra migrate` reads as well: labels of nodes about their devices.",
+    metavar="migration|queues",
+    help="Keep what `kubectl dra migrate` reads as well: labels of nodes about their devices; or "
+    "queues also where there are 5,000 Workloads of Kueue or more.",
 )
 @connected
 def snapshot(

@@ -60,12 +60,17 @@ class Source:
 
         return ServerConnection(self.connection)
 
-    def read(self, plurals: Iterable[str]) -> Snapshot:
-        """Read objects; raise Unusable where neither cluster nor file gives any."""
+    def read(self, plurals: Iterable[str], *, ended: bool = False) -> Snapshot:
+        """Read objects; raise Unusable where neither cluster nor file gives any.
+
+        Args:
+            plurals: The resources.
+            ended: Whether pods that have ended are read as well.
+        """
         if self.snapshot:
             return _load(self.snapshot)
         with ProgressLine(quiet=self.quiet) as progress:
-            return self._cluster.read(self.namespace, plurals, progress)
+            return self._cluster.read(self.namespace, plurals, progress, ended=ended)
 
     def call(self, question: Callable[[Client], Awaitable[Answer]]) -> Answer:
         """Call the API server; raise Unusable where it does not answer."""

@@ -8,7 +8,8 @@ import click
 from dragoman import __version__
 from dragoman.cli.terminal import say
 from dragoman.inventory.snapshots.documents import KINDS
-from dragoman.inventory.snapshots.snapshot import Snapshot, dump
+from dragoman.inventory.snapshots.queuekinds import QUEUE_KINDS
+from dragoman.inventory.snapshots.snapshot import QUEUES, Snapshot, dump
 from dragoman_toolkit.anonymous import anonymized
 from dragoman_toolkit.dra.cluster.source import Source
 from dragoman_toolkit.dra.output import Exit, Unusable
@@ -20,7 +21,9 @@ def write(source: Source, output: str, *, keep_names: bool, extras: Iterable[str
     Raises:
         Unusable: The cluster cannot be read, or the file not written.
     """
-    taken = replace(source.read(KINDS.values()), extras=frozenset(extras))
+    taken = source.read((*KINDS.values(), *QUEUE_KINDS))
+    kept = frozenset(extras)
+    taken = replace(taken if QUEUES in kept else _without_many(taken), extras=kept)
     if not keep_names:
         taken = anonymized(taken)
     try:
@@ -30,6 +33,21 @@ def write(source: Source, output: str, *, keep_names: bool, extras: Iterable[str
         raise Unusable(f"{output}: {error.strerror}") from None
     _summarise(taken)
     return Exit.UNKNOWN if taken.unseen else Exit.CLEAR
+
+
+WORKLOADS = 5000
+"""Workloads of Kueue from which on a snapshot has queues only where they are asked for."""
+
+
+def _without_many(taken: Snapshot) -> Snapshot:
+    """Leave out the objects of queue managers where they are many, and kinds that are not there."""
+    many = len(taken.of("workloads.kueue.x-k8s.io")) >= WORKLOADS
+    objects = {
+        plural: found
+        for plural, found in taken.objects.items()
+        if plural not in QUEUE_KINDS or (found and not many)
+    }
+    return replace(taken, objects=objects)
 
 
 def _summarise(taken: Snapshot) -> None:

@@ -1,4 +1,4 @@
-"""`kubectl dra top`: who has what, by class, node, namespace or pod."""
+"""`kubectl dra top`: who has what, by class, node, namespace, pod or queue."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ Examples:
   kubectl dra top nodes --class gpu.nvidia.com
   kubectl dra top namespaces                    # and what their quotas charge
   kubectl dra top pods -n ml
+  kubectl dra top queues                        # quota, charge and use of Kueue and Volcano
+  kubectl dra top queues --manager kueue --queue team-a -o wide
   kubectl dra top --watch                       # redrawn every 5 seconds
   kubectl dra top --html devices.html           # a page for the browser, in one file
   kubectl dra top -o json | jq '.classes[] | {name, free}'
@@ -35,9 +37,10 @@ Examples:
 \b
 Exit status:
   0  the numbers are complete
+  1  queues: some difference of what is charged and held could not be explained
   2  something could not be read, or bad input; the numbers are what can be seen
 """
-_WHAT = ("classes", "nodes", "namespaces", "pods")
+_WHAT = ("classes", "nodes", "namespaces", "pods", "queues")
 
 
 @click.command(epilog=_EXAMPLES)
@@ -49,6 +52,19 @@ _WHAT = ("classes", "nodes", "namespaces", "pods")
     metavar="NAME",
     shell_complete=device_classes,
     help="Count devices of this DeviceClass only (classes, nodes).",
+)
+@click.option(
+    "--queue",
+    default="",
+    metavar="NAME",
+    help="Show this queue only, as NAME or MANAGER/NAME (queues).",
+)
+@click.option(
+    "--manager",
+    default="",
+    type=click.Choice(["", "kueue", "volcano", "kai"]),
+    metavar="kueue|volcano|kai",
+    help="Show queues of this queue manager only (queues).",
 )
 @selecting
 @watched
@@ -64,15 +80,18 @@ def top(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
     what: str,
     device_class: str,
+    queue: str,
+    manager: str,
     selection: ObjectSelection,
     every: float,
     html: Path | None,
     output: Output,
 ) -> None:
-    """Show who has what: devices by class (default), node, namespace or pod.
+    """Show who has what: devices by class (default), node, namespace, pod or queue.
 
     FREE devices are idle, untainted, in a complete pool and, for partitions, have counters left.
-    LOST devices are allocated, but in no ResourceSlice any more.
+    LOST devices are allocated, but in no ResourceSlice any more. What queues are CHARGED is the
+    number of their manager; the last column explains all that pods HOLD more or less.
     """
     if html:
         if every:
@@ -82,9 +101,18 @@ def top(  # noqa: PLR0913, PLR0917 — one parameter for each option
         from dragoman_toolkit.dra.ui import file  # noqa: PLC0415 — heavy, not for --help
 
         sys.exit(file.write(source, html))
-    from dragoman_toolkit.dra.inventory import top_tables  # noqa: PLC0415 — heavy, not for --help
+    if what != "queues" and (queue or manager):
+        raise click.UsageError("--queue and --manager are for `kubectl dra top queues`")
+    if what == "queues" and (selection or device_class):
+        raise click.UsageError("queues are selected by --queue, --manager and -n")
+    from dragoman_toolkit.dra.inventory import (  # noqa: PLC0415 — heavy, not for --help
+        queues_table,
+        top_tables,
+    )
 
     def answer(source: Source) -> Report:
+        if what == "queues":
+            return queues_table.report(source, queue, manager, wide=output == "wide")
         return top_tables.report(source, what, device_class, selection, wide=output == "wide")
 
     watching.answer(source, answer, output, every)

@@ -254,7 +254,11 @@ def _class(row: ClassRow) -> dict[str, Any]:
         "lost": row.lost,
         "pending": row.pending,
         "shares": [
-            {"capacity": one.capacity, "consumed": _text(one.consumed), "total": _text(one.total)}
+            {
+                "capacity": one.capacity,
+                "consumed": quantity_text(one.consumed),
+                "total": quantity_text(one.total),
+            }
             for one in row.shares
         ],
         "failure": row.failure,
@@ -310,7 +314,8 @@ def taint_text(taint: Any) -> str:
 def _shares(shares: tuple[Share, ...]) -> str:
     return (
         ", ".join(
-            f"{_text(one.consumed)}/{_text(one.total)} {one.capacity.rpartition('/')[2]}"
+            f"{quantity_text(one.consumed)}/{quantity_text(one.total)} "
+            + one.capacity.rpartition("/")[2]
             for one in shares
         )
         or UNKNOWN
@@ -320,7 +325,7 @@ def _shares(shares: tuple[Share, ...]) -> str:
 _BINARY = ((1 << 50, "Pi"), (1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
 
 
-def _text(nanos: int) -> str:
+def quantity_text(nanos: int) -> str:
     """Write units of 10^-9 as a quantity."""
     whole, rest = divmod(nanos, 10**9)
     if rest:

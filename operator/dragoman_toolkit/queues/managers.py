@@ -1,0 +1,230 @@
+"""Which version of a queue manager runs, which of its gates are on, and what it charges.
+
+Sources: Kueue pkg/features/kube_features.go and pkg/dra/claims.go of v0.14 to v0.19; Volcano
+pkg/scheduler/plugins/capacity of v1.15.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dragoman.doctor.doctorfacts import listed, part
+from dragoman.inventory.snapshots.snapshot import Snapshot
+from dragoman_base.files import UnreadableError
+from dragoman_base.files.yamltext import read
+
+Document = Mapping[str, Any]
+Version = tuple[int, int]
+
+KUEUE, VOLCANO, KAI = "kueue", "volcano", "kai"
+GROUPS: Mapping[str, str] = {
+    "kueue.x-k8s.io": KUEUE,
+    "scheduling.volcano.sh": VOLCANO,
+    "scheduling.run.ai": KAI,
+}
+TITLES: Mapping[str, str] = {KUEUE: "Kueue", VOLCANO: "Volcano", KAI: "KAI"}
+_CONFIGS = ("controller_manager_config.yaml", "volcano-scheduler.conf")
+_DEPLOYMENTS = {"kueue-controller-manager": KUEUE, "volcano-scheduler": VOLCANO}
+_VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})")
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """The name under which Kueue charges a DeviceClass."""
+
+    name: str  # Key of the quota
+    counters: tuple[str, ...] = ()  # Counters whose values are charged in place of devices
+    capacities: tuple[str, ...] = ()  # Capacities whose requests are charged in place of devices
+
+
+@dataclass(frozen=True, slots=True)
+class Manager:
+    """A queue manager, as far as it can be read."""
+
+    name: str  # `kueue`, `volcano` or `kai`
+    version: Version | None = None  # None where its Deployment was not read
+    gates: Mapping[str, bool] = field(default_factory=dict)  # As its configuration sets them
+    classes: Mapping[str, Mapped] = field(default_factory=dict)  # Kueue: by DeviceClass
+    configured: bool = False  # Whether its configuration was read
+
+    def _gate(self, since: Mapping[Version, tuple[str, bool]]) -> bool | None:
+        """Return whether a gate is on, which versions name and default differently.
+
+        Args:
+            since: Name and default by the first version that has them.
+        """
+        if self.version is None:
+            return None
+        known = [one for version, one in sorted(since.items()) if version <= self.version]
+        name, default = known[-1] if known else ("", False)
+        return self.gates.get(name, default)
+
+    @property
+    def charges_claims(self) -> bool | None:
+        """Whether claims are charged; None where the version is not known."""
+        if self.name == VOLCANO:
+            return self._gate({(1, 15): ("capacity.DynamicResourceAllocationEnable", True)})
+        return self._gate(
+            {
+                (0, 14): ("DynamicResourceAllocation", False),
+                (0, 18): ("KueueDRAIntegration", True),
+            }
+        )
+
+    @property
+    def refuses(self) -> bool:
+        """Whether what is not charged waits indefinitely, rather than being admitted."""
+        return self.name == KUEUE and self.version is not None and self.version >= (0, 18)
+
+    @property
+    def maps_resources(self) -> bool | None:
+        """Whether an extended resource is charged under the name of its class."""
+        return self._gate(
+            {
+                (0, 17): ("DRAExtendedResources", False),
+                (0, 18): ("KueueDRAIntegrationExtendedResource", False),
+                (0, 19): ("KueueDRAIntegrationExtendedResource", True),
+            }
+        )
+
+    @property
+    def charges_dimensions(self) -> bool:
+        """Whether Volcano charges what claims consume of a capacity."""
+        return self.gates.get("capacity.DRAConsumableCapacityEnable", False)
+
+    def charged_as(self, device_class: str) -> Mapped | None:
+        """Return what Kueue charges for a class, with the sources whose gates are on."""
+        found = self.classes.get(device_class)
+        if found is None:
+            return None
+        partitions = self._gate(
+            {
+                (0, 18): ("KueueDRAIntegrationPartitionableDevices", False),
+                (0, 19): ("KueueDRAIntegrationPartitionableDevices", True),
+            }
+        )
+        shares = self.gates.get("KueueDRAIntegrationConsumableCapacity", False)
+        return Mapped(
+            found.name,
+            found.counters if partitions is not False else (),
+            found.capacities if shares else (),
+        )
+
+    def notes(self) -> Iterator[str]:
+        """Yield what users have to know of this version."""
+        title = TITLES[self.name]
+        if self.name == KAI:
+            yield "KAI's quotas are shown as it reports them; nothing is computed for them"
+        elif self.version is None:
+            yield (
+                f"the version of {title} is not known: reasons are left out where they depend on it"
+            )
+        elif self.charges_claims is False and self.name == KUEUE:
+            known = "KueueDRAIntegration" if self.refuses else "DynamicResourceAllocation"
+            why = f"{known} is off" if self.version >= (0, 14) else "it can since v0.14"
+            yield f"Kueue v{self.version[0]}.{self.version[1]} does not charge claims ({why})"
+        elif self.charges_claims is False:
+            version = f"v{self.version[0]}.{self.version[1]}"
+            yield f"Volcano {version} does not charge claims (since v1.15, by its capacity plug-in)"
+
+
+def managers(snapshot: Snapshot) -> dict[str, Manager]:
+    """Return the queue managers that have queues, by name."""
+    found = {}
+    for key in ("clusterqueues.kueue.x-k8s.io", "queues.scheduling.volcano.sh"):
+        name = GROUPS[key.partition(".")[2]]
+        if snapshot.of(key) or any(one.plural == key for one in snapshot.unseen):
+            found[name] = _manager(snapshot, name)
+    if snapshot.of("queues.scheduling.run.ai"):
+        found[KAI] = Manager(KAI)
+    return found
+
+
+def _manager(snapshot: Snapshot, name: str) -> Manager:
+    version: Version | None = None
+    gates: dict[str, bool] = {}
+    for one in snapshot.of("deployments.apps"):
+        if _DEPLOYMENTS.get(str(part(one, "metadata").get("name") or "")) == name:
+            version = _version(one) or version
+            gates |= dict(_arguments(one))
+    config = next(
+        (
+            _tree(str(text))
+            for one in snapshot.of("configmaps")
+            for key, text in part(one, "data").items()
+            if key == _CONFIGS[name == VOLCANO]
+        ),
+        {},
+    )
+    if name == VOLCANO:
+        gates |= _volcano_arguments(config)
+        if config and not _plugins(config).get("capacity"):
+            gates["capacity.DynamicResourceAllocationEnable"] = False
+        return Manager(name, version, gates, configured=bool(config))
+    chosen = part(config, "featureGates")
+    gates = {**{str(key): value is True for key, value in chosen.items()}, **gates}
+    return Manager(name, version, gates, dict(_mappings(config)), bool(config))
+
+
+def _tree(text: str) -> Document:
+    """Return a configuration; empty where it is none that can be read."""
+    try:
+        tree = next((found[0] for found in read(text)), None)
+    except UnreadableError:
+        return {}
+    return tree if isinstance(tree, Mapping) else {}
+
+
+def _version(deployment: Document) -> Version | None:
+    """Return the version of a Deployment: its label, else the tag of its image."""
+    labels = part(part(deployment, "metadata"), "labels")
+    texts = [str(labels.get("app.kubernetes.io/version") or "")]
+    texts += [str(one.get("image") or "").partition("@")[0] for one in _containers(deployment)]
+    for text in texts:
+        tag = text.rpartition(":")[2] if "/" in text or ":" in text else text
+        if found := _VERSION.match(tag):
+            return int(found[1]), int(found[2])
+    return None
+
+
+def _containers(deployment: Document) -> list[Document]:
+    return [*listed(deployment, "spec", "template", "spec", "containers")]
+
+
+def _arguments(deployment: Document) -> Iterator[tuple[str, bool]]:
+    """Yield the gates of `--feature-gates`."""
+    for container in _containers(deployment):
+        for one in container.get("args") or ():
+            flag, _, gates = str(one).partition("=")
+            if flag == "--feature-gates":
+                for gate in gates.split(","):
+                    key, _, value = gate.partition("=")
+                    yield key, value.lower() == "true"
+
+
+def _mappings(config: Document) -> Iterator[tuple[str, Mapped]]:
+    for one in listed(config, "resources", "deviceClassMappings"):
+        sources = listed(one, "sources")
+        mapped = Mapped(
+            str(one.get("name") or ""),
+            tuple(str(part(s, "counter").get("name")) for s in sources if "counter" in s),
+            tuple(str(part(s, "capacity").get("name")) for s in sources if "capacity" in s),
+        )
+        for device_class in one.get("deviceClassNames") or ():
+            yield str(device_class), mapped
+
+
+def _plugins(config: Document) -> dict[str, Document]:
+    return {
+        str(plugin.get("name")): plugin
+        for tier in listed(config, "tiers")
+        for plugin in listed(tier, "plugins")
+    }
+
+
+def _volcano_arguments(config: Document) -> dict[str, bool]:
+    capacity = _plugins(config).get("capacity") or {}
+    return {
+        str(key): str(value).lower() == "true" for key, value in part(capacity, "arguments").items()
+    }
