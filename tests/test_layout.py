@@ -59,8 +59,8 @@ BUDGETS = {
     "cel": 13_400,
     "configs": 4_500,
     "webhooks": 2_600,
-    "dragoman": 42_200,
-    "toolkit": 30_500,
+    "dragoman": 42_900,
+    "toolkit": 34_000,
     "drivers": 9_500,
 }
 """Lines of each package. Raise one by a commit that does nothing else and says why."""
