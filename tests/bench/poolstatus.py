@@ -12,9 +12,11 @@ from typing import Any
 
 from dragoman.allocation.features import profile
 from dragoman.cluster.devices import DeviceStores
+from dragoman.controllers.context import Context
 from dragoman.controllers.poolreports.controller import PoolReports
 from dragoman.inventory.facts.stored import StoredSlice
 from dragoman.inventory.poolstatus.status import PoolFacts, pool_statuses
+from dragoman.kube.events import EventRecorder
 from dragoman.model.claim import Claim
 from tests.support.clusters import cluster_of
 
@@ -85,7 +87,12 @@ def reports(slices: list[StoredSlice], claims: list[Claim]) -> bool:
         devices.slices.store.put(one)
     for claim in claims:
         cluster.claims.store.put(claim)
-    keeper = PoolReports(cluster, holders=True, profile=profile())
+    keeper = PoolReports(
+        Context(cluster.client, EventRecorder(cluster.client)),
+        cluster,
+        holders=True,
+        profile=profile(),
+    )
     seconds = []
     for index in range(CHANGES):
         changed, again = claims[index], a_slice(index % SLICES)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from dragoman.cluster.cluster import ClusterStores
+from dragoman.controllers.context import Context
 from dragoman.kube.client import Client
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.leaderelection import LeaderElector
@@ -37,6 +38,11 @@ class Process:
         """The cluster as it is known; not in the webhook's process."""
         assert self.stored is not None
         return self.stored
+
+    @property
+    def context(self) -> Context:
+        """What every controller is given."""
+        return Context(self.client, self.recorder, self.leading)
 
     def leading(self) -> bool:
         """Whether this process may write now."""

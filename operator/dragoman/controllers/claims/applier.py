@@ -1,6 +1,5 @@
 """Applies planned actions: one request each, its response into the store at once."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, assert_never
@@ -18,8 +17,8 @@ from dragoman.claims.actions import (
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.claims.enqueue import EventHandlers, ObjectKey
 from dragoman.controllers.claims.gather import IDLE, age
+from dragoman.controllers.context import Context
 from dragoman.kube.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, find
-from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import PODS, Resource
 from dragoman.logs import logger
@@ -52,9 +51,9 @@ class ActionOutcome(Enum):
 class ClaimApplier:
     """The one place that writes."""
 
-    cluster: ClusterStores  # Where to; responses are stored there
+    context: Context  # Of the process
+    cluster: ClusterStores  # Where responses are stored
     handlers: EventHandlers  # Know which key caused a write
-    may_write: Callable[[], bool]  # Whether this process leads; checked before every write
     # Whether another controller may name claims at the same time: a status that has changed since
     # it was stored then stays
     contested: bool = False
@@ -64,8 +63,7 @@ class ClaimApplier:
     async def apply(self, action: Action) -> ActionOutcome:
         """Send the request of an action; raise ApiError where an immediate retry cannot help."""
         name = type(action).__name__
-        if not self.may_write():
-            raise NotLeadingError
+        self.context.require_leading()
         try:
             outcome = await self._send(action)
         except ApiError as error:

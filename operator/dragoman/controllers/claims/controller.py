@@ -1,7 +1,6 @@
 """The claim controller: its parts, and how they are put together."""
 
 import asyncio
-from collections.abc import Callable
 
 from dragoman.claims.mode import Activity
 from dragoman.cluster.cluster import ClusterStores
@@ -12,8 +11,8 @@ from dragoman.controllers.claims.mode import ClaimMode
 from dragoman.controllers.claims.othercontroller import OtherController
 from dragoman.controllers.claims.reconciler import ClaimReconciler
 from dragoman.controllers.claims.saferelease import SafeReleaseOptions, SafeReleaser
+from dragoman.controllers.context import Context
 from dragoman.kube.controller import Controller
-from dragoman.kube.events import EventRecorder
 from dragoman.kube.workqueue import WorkQueue
 
 MODE_INTERVAL = 1.0
@@ -24,10 +23,9 @@ class ClaimController:
     """Creates, publishes, reserves and releases ResourceClaims.
 
     Args:
-        cluster: Where to read and write.
-        recorder: Where Events go.
+        context: Of the process.
+        cluster: What is stored of the cluster.
         mode: The claim mode.
-        may_write: Whether this process leads.
         workers: How many keys of each lane are reconciled at the same time.
         resync: Seconds between full passes over everything that is stored.
         safe_release: Whether claims stay reserved for pods that left before their containers ended.
@@ -41,11 +39,10 @@ class ClaimController:
 
     def __init__(  # noqa: PLR0913 — its start names each part
         self,
+        context: Context,
         cluster: ClusterStores,
-        recorder: EventRecorder,
         mode: ClaimMode,
         *,
-        may_write: Callable[[], bool] = lambda: True,
         workers: int = 32,
         resync: float = 600.0,
         safe_release: SafeReleaseOptions | None = None,
@@ -55,20 +52,20 @@ class ClaimController:
         self.queue: WorkQueue[ObjectKey] = WorkQueue(
             "claims", lane, namespace=lambda key: key.namespace, share=max(1, workers // 2)
         )
-        events = ClaimEvents(state, cluster.served, recorder, may_write)
+        events = ClaimEvents(state, cluster.served, context)
         self.other = OtherController(state, self._other_seen, events.fault)
         self._handlers = EventHandlers(state, self.queue, self.other)
         self._handlers.observe(cluster)
         self.safe: SafeReleaser | None = None
         if safe_release is not None:
             self.safe = SafeReleaser(
-                cluster, self._handlers, events.unsafe, safe_release, may_write
+                cluster, self._handlers, events.unsafe, safe_release, context.leading
             )
         reconciler = ClaimReconciler(
             cluster,
             self.queue,
             mode=mode,
-            applier=ClaimApplier(cluster, self._handlers, may_write, mode.contested),
+            applier=ClaimApplier(context, cluster, self._handlers, mode.contested),
             events=events,
             safe=self.safe,
         )

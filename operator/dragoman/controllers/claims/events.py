@@ -1,6 +1,6 @@
 """Events for users, on the objects that they concern."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.claims.actions import CreateClaim
@@ -10,9 +10,10 @@ from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims.applier import FEATURE_DISABLED
 from dragoman.controllers.claims.enqueue import ObjectKey
 from dragoman.controllers.claims.othercontroller import ControllerFault
+from dragoman.controllers.context import Context
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
-from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.events import ObjectReference
 from dragoman.model.claim import Claim
 from dragoman.model.pod import Pod
 from dragoman.model.podgroup import PodGroup
@@ -32,8 +33,7 @@ class ClaimEvents:
 
     state: ClusterState  # The stores
     served: Served  # Which API versions the server has
-    recorder: EventRecorder  # Where Events go
-    may_write: Callable[[], bool]  # Whether this process leads
+    context: Context  # Of the process
 
     def pending(self, key: ObjectKey, pending: Sequence[Pending]) -> None:
         """Report what a user must provide before a key can be settled."""
@@ -55,13 +55,15 @@ class ClaimEvents:
 
     def fault(self, fault: ControllerFault, pod: Pod, note: str) -> None:
         """Report a fault of another controller."""
-        if not self.may_write():
+        if not self.context.leading():
             return  # the leader observes it as well, and one Event is enough
-        self.recorder.warn(_reference(pod), reason=fault.value, action="Watching", note=note)
+        self.context.recorder.warn(
+            _reference(pod), reason=fault.value, action="Watching", note=note
+        )
 
     def unsafe(self, claim: Claim, note: str) -> None:
         """Report that devices may be given to a pod while containers of another one run."""
-        if not self.may_write():
+        if not self.context.leading():
             return  # the leader saw the pod leave as well
         key = ObjectKey("claim", claim.metadata.namespace, claim.metadata.name)
         self._warn(key, ClaimReason.CONTAINERS_NOT_ENDED.value, note, "")
@@ -79,7 +81,9 @@ class ClaimEvents:
         regarding = self.regarding(key)
         if regarding is not None:
             action = "Reserving" if key.kind == "claim" else "CreatingResourceClaim"
-            self.recorder.warn(regarding, reason=reason, action=action, note=note, subject=subject)
+            self.context.recorder.warn(
+                regarding, reason=reason, action=action, note=note, subject=subject
+            )
 
 
 def _reference(holder: Pod | PodGroup) -> ObjectReference:

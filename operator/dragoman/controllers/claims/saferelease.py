@@ -64,7 +64,7 @@ class SafeReleaser:
         handlers: Whose claims are enqueued when a node changes.
         report: Called with a claim and a sentence for each departure that is only reported.
         options: Whether claims stay reserved.
-        may_write: Whether this process leads.
+        leading: Whether this process leads.
         clock: Seconds since the epoch.
 
     Attributes:
@@ -75,7 +75,7 @@ class SafeReleaser:
     handlers: EventHandlers
     report: Callable[[Claim, str], None]
     options: SafeReleaseOptions
-    may_write: Callable[[], bool] = lambda: True
+    leading: Callable[[], bool] = lambda: True
     clock: Callable[[], float] = field(default_factory=steady)
 
     def __post_init__(self) -> None:
@@ -290,7 +290,7 @@ class SafeReleaser:
 
     def _tell(self, pod: Pod, departure: Departure) -> None:
         """Count a departure, log it, and report it where that is all; followers see it too."""
-        if self.may_write():
+        if self.leading():
             metrics.UNSAFE_DEPARTURES.inc()
         log.info(
             "Pod left before its containers had ended",

@@ -24,10 +24,9 @@ async def start(process: Process) -> Run:
     )
     safe = _safe_release(settings)
     claims = ClaimController(
+        process.context,
         cluster,
-        process.recorder,
         mode,
-        may_write=process.leading,
         workers=settings.workers,
         resync=settings.resync,
         safe_release=safe,

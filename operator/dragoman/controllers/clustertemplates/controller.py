@@ -3,17 +3,16 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from dragoman import metrics, surroundings
 from dragoman.claims.clustertemplates.copies import CopyState, copy_state
 from dragoman.claims.clustertemplates.status import DISTRIBUTED, DISTRIBUTING, status
 from dragoman.controllers.clustertemplates.writer import CopyWriter
-from dragoman.kube.client import Client
+from dragoman.controllers.context import Context
 from dragoman.kube.controller import Controller
 from dragoman.kube.errors import ApiError
-from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.events import ObjectReference
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import CLUSTERTEMPLATES, NAMESPACES
 from dragoman.kube.workqueue import WorkQueue
@@ -49,10 +48,8 @@ class ClusterTemplateController:
     """Copies ClusterResourceClaimTemplates into namespaces.
 
     Args:
-        client: Where to read and write.
+        context: Of the process.
         templates: The informer of ResourceClaimTemplates, which the claim controller shares.
-        recorder: Where Events go.
-        may_write: Whether this process leads.
         workers: How many copies are written at the same time.
         resync: Seconds between full passes.
 
@@ -61,30 +58,28 @@ class ClusterTemplateController:
         queue: The keys that wait for a worker.
     """
 
-    def __init__(  # noqa: PLR0913 — the composition root names each part
+    def __init__(
         self,
-        client: Client,
+        context: Context,
         templates: Informer[Template],
-        recorder: EventRecorder,
         *,
-        may_write: Callable[[], bool] = lambda: True,
         workers: int = 16,
         resync: float = 600.0,
     ) -> None:
         self._templates = templates
         self._refusals: dict[str, dict[str, str]] = {}
-        self._may_write = may_write
-        self._recorder = recorder
+        self._context = context
         self.queue: WorkQueue[TemplateKey] = WorkQueue(
             "clustertemplates",
             lambda key: COPY if key.task == "copy" else OBJECT,
             namespace=lambda key: key.namespace,
             share=max(1, workers // 2),
         )
+        client = context.client
         objects = Informer(client, CLUSTERTEMPLATES, ClusterTemplate.parse, [self._object_changed])
         namespaces = Informer(client, NAMESPACES, Namespace.parse, [self._namespace_changed])
         self.informers = (objects, namespaces)
-        self._writer = CopyWriter(client, templates, objects, may_write)
+        self._writer = CopyWriter(context, templates, objects)
         self._objects, self._namespaces = objects.store, namespaces.store
         templates.observe(self._template_changed)
         self._controller = Controller(
@@ -114,7 +109,7 @@ class ClusterTemplateController:
 
     async def reconcile(self, key: TemplateKey) -> None:
         """Write a copy or a status; raise ApiError where the key must be retried."""
-        if not self._may_write():
+        if not self._context.leading():
             # The leader counts the copies; here they would stay as they were.
             metrics.cluster_template_copies(key.name, {})
             return
@@ -212,7 +207,7 @@ class ClusterTemplateController:
         if ready["reason"] in {DISTRIBUTED, DISTRIBUTING}:
             return
         metadata = template.metadata
-        self._recorder.warn(
+        self._context.recorder.warn(
             ObjectReference(API_VERSION, KIND, "", metadata.name, metadata.uid),
             reason=ready["reason"],
             action="CopyingTemplate",

@@ -8,11 +8,7 @@ async def start(process: Process) -> Run:
     """Let templates of both kinds, and namespaces, be watched."""
     templates = process.cluster.templates
     controller = ClusterTemplateController(
-        process.client,
-        templates,
-        process.recorder,
-        may_write=process.leading,
-        resync=process.settings.resync,
+        process.context, templates, resync=process.settings.resync
     )
     process.cluster.require(templates)
     process.manager.watch(*controller.informers)

@@ -1,12 +1,11 @@
 """Writes copies of ClusterResourceClaimTemplates; each response goes into the store at once."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from dragoman.claims.clustertemplates.copies import MadeSpecs, copy_document
-from dragoman.kube.client import Client, find
-from dragoman.kube.controller import NotLeadingError
+from dragoman.controllers.context import Context
+from dragoman.kube.client import find
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import CLUSTERTEMPLATES
@@ -29,10 +28,9 @@ class CopyWriter:
     """The one place that writes copies.
 
     Args:
-        client: Where to.
+        context: Of the process.
         templates: Where responses go.
         objects: Of ClusterResourceClaimTemplates.
-        may_write: Whether this process leads; checked before every write.
 
     Attributes:
         made: What the API server makes of templates.
@@ -40,15 +38,14 @@ class CopyWriter:
 
     def __init__(
         self,
-        client: Client,
+        context: Context,
         templates: Informer[Template],
         objects: Informer[ClusterTemplate],
-        may_write: Callable[[], bool],
     ) -> None:
-        self._client = client
+        self._context = context
+        self._client = context.client
         self._templates = templates
         self._objects = objects
-        self._may_write = may_write
         self.made = MadeSpecs()
 
     async def create(self, template: ClusterTemplate, namespace: str) -> None:
@@ -56,7 +53,7 @@ class CopyWriter:
 
         A template that exists after all is read into the store, so that the next attempt sees it.
         """
-        self._check()
+        self._context.require_leading()
         resource = self._templates.resource
         document = copy_document(template, namespace, resource.api_version)
         try:
@@ -103,7 +100,7 @@ class CopyWriter:
 
     async def delete(self, stored: Template) -> None:
         """Delete a template, and only the one with this UID; raise ApiError."""
-        self._check()
+        self._context.require_leading()
         metadata = stored.metadata
         path = self._templates.resource.path(metadata.namespace, metadata.name)
         options = {
@@ -132,12 +129,8 @@ class CopyWriter:
 
         The change enqueues the status again.
         """
-        self._check()
+        self._context.require_leading()
         await self._objects.patch_status(template, status)
-
-    def _check(self) -> None:
-        if not self._may_write():
-            raise NotLeadingError
 
 
 def _about(name: str, error: ApiError) -> ApiError:

@@ -5,7 +5,7 @@ here: by number and sample in the schema's status, in metrics, and by an Event o
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +13,12 @@ from typing import Any
 import orjson
 
 from dragoman import metrics, surroundings
+from dragoman.controllers.context import Context
 from dragoman.controllers.driverconfigschemas.schemas import Schemas
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import Client, pages
 from dragoman.kube.errors import ApiError
-from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.events import ObjectReference
 from dragoman.kube.reflector import INITIAL_EVENTS_END
 from dragoman.kube.resources import Resource
 from dragoman.logs import logger
@@ -52,11 +53,9 @@ log = logger("dragoman.audit")
 class Auditor:
     """Reviews everything that is stored."""
 
-    client: Client  # Where it is stored
+    context: Context  # Of the process
     schemas: Schemas  # The schemas
     stored: Mapping[str, Resource]  # The resources of claims, templates and classes by kind
-    leading: Callable[[], bool]  # Whether this process may write now
-    recorder: EventRecorder  # Posts the Events
     _known: tuple[Any, ...] = ()
     _changed: float = float("-inf")
     _audited: tuple[Any, ...] | None = None
@@ -67,7 +66,7 @@ class Auditor:
         backoff = Backoff()
         while True:
             await asyncio.sleep(TICK)
-            if not self.leading():
+            if not self.context.leading():
                 continue
             try:
                 await self.audit_if_due()
@@ -100,11 +99,11 @@ class Auditor:
         audit = Audit(self.schemas.registry, self._reported(), cache)
         if audit.schemas:
             for kind, resource in self.stored.items():
-                async for batch in batches(self.client, resource):
+                async for batch in batches(self.context.client, resource):
                     await surroundings.in_thread(_review, audit, kind, batch)
                     if len(cache) > REMEMBERED:
                         cache.clear()
-        if not self.leading():  # the next leader audits itself
+        if not self.context.leading():  # the next leader audits itself
             return
         room = EVENTS
         for name, account in sorted(audit.schemas.items()):
@@ -128,7 +127,7 @@ class Auditor:
         # First the status: an Event too few is better than one again at every restart.
         await self.schemas.write_status(stored, {"audit": status})
         for violating in reported:
-            self.recorder.warn(
+            self.context.recorder.warn(
                 self._regarding(violating),
                 reason=REASON,
                 action="Auditing",

@@ -6,17 +6,18 @@ is retried and never stops the claim controller.
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from dragoman import metrics, surroundings
+from dragoman.controllers.context import Context
 from dragoman.controllers.driverconfigschemas.auditor import Auditor
 from dragoman.controllers.driverconfigschemas.schemas import Schemas
 from dragoman.controllers.driverconfigschemas.selection import CatalogSelection, without
-from dragoman.kube.client import APPLY_PATCH, Client
+from dragoman.kube.client import APPLY_PATCH
 from dragoman.kube.controller import Controller
 from dragoman.kube.errors import ApiError
-from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.events import ObjectReference
 from dragoman.kube.resources import DRIVERCONFIGSCHEMAS, Resource
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
@@ -47,11 +48,9 @@ class SchemaController:
     """Reconciles DriverConfigSchemas.
 
     Args:
-        client: Where to read and write.
-        recorder: Where Events go.
+        context: Of the process.
         audited: Resources whose stored objects are audited, by kind; None for no audit.
         catalog: Objects that are applied, and settings without effect, which are reported.
-        leading: Whether this process may write now.
         resync: Seconds between full passes.
 
     Attributes:
@@ -59,23 +58,20 @@ class SchemaController:
         queue: The keys that wait for a worker.
     """
 
-    def __init__(  # noqa: PLR0913 — the composition root names each part
+    def __init__(
         self,
-        client: Client,
-        recorder: EventRecorder,
+        context: Context,
         *,
         audited: Mapping[str, Resource] | None = None,
         catalog: CatalogSelection = CatalogSelection(),  # noqa: B008 — frozen
-        leading: Callable[[], bool] = lambda: True,
         resync: float = 600.0,
     ) -> None:
-        self._client = client
-        self._leading = leading
+        self._context = context
+        client = self._client = context.client
         self._catalog = {one["metadata"]["name"]: one for one in catalog.documents}
         self._applied: dict[str, float] = {}
         self._settings = catalog.faults
         self._faults: defaultdict[str, set[str]] = defaultdict(set)
-        self._recorder = recorder
         self.queue: WorkQueue[SchemaKey] = WorkQueue("driverconfigschemas", lambda key: key.task)
         self.schemas = Schemas(client, lambda name: self.queue.add(SchemaKey("compile", name)))
         self._controller = Controller(
@@ -86,9 +82,7 @@ class SchemaController:
             resync=resync,
             describe=SchemaKey._asdict,
         )
-        self._auditor = (
-            None if audited is None else Auditor(client, self.schemas, audited, leading, recorder)
-        )
+        self._auditor = None if audited is None else Auditor(context, self.schemas, audited)
 
     async def run(self) -> None:
         """Reconcile until cancelled, once the schemas are listed."""
@@ -110,7 +104,7 @@ class SchemaController:
         """Compile a schema, or write its status and the catalog's object of its name."""
         if key.task == "compile":
             await self._compile(key.name)
-        elif self._leading():
+        elif self._context.leading():
             await self._write_status(key.name)
             await self._apply_catalog(key.name)
         self.queue.forget(key)
@@ -163,7 +157,7 @@ class SchemaController:
     async def _report_settings(self) -> None:
         """Report the settings without effect from time to time; the other settings hold."""
         while self._settings:
-            leading = self._leading()
+            leading = self._context.leading()
             for fault in self._settings if leading else ():
                 self._report(fault.driver, fault.message, fault.message)
             await asyncio.sleep(APPLY_INTERVAL if leading else LEADING_INTERVAL)
@@ -173,7 +167,7 @@ class SchemaController:
         self._count_faults(driver, self._faults[driver] | {identity})
         stored = self.schemas.objects.get("", driver)
         uid = stored.metadata.uid if stored is not None else ""
-        self._recorder.warn(
+        self._context.recorder.warn(
             ObjectReference(API_VERSION, KIND, "", driver or "catalog", uid),
             reason=REASON,
             action="ApplyingCatalog",

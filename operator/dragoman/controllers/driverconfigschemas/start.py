@@ -26,11 +26,9 @@ async def start(process: Process) -> Run:
     """
     settings, stored = process.settings, process.stored
     controller = SchemaController(
-        process.client,
-        process.recorder,
+        process.context,
         audited=audited_resources(stored.served.claims) if stored is not None else None,
         catalog=_selection(settings) if stored is not None else CatalogSelection(),
-        leading=process.leading,
         resync=settings.resync,
     )
     process.share(controller.schemas)

@@ -1,14 +1,13 @@
 """Writes of the eviction controller: the requests of the stock controller, in its order."""
 
-from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
 from dragoman import surroundings
+from dragoman.controllers.context import Context
 from dragoman.inventory.facts.stored import StoredRule
-from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, STRATEGIC_MERGE_PATCH, Client, find
-from dragoman.kube.controller import NotLeadingError
-from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, STRATEGIC_MERGE_PATCH, find
+from dragoman.kube.events import ObjectReference
 from dragoman.kube.resources import PODS, Resource
 from dragoman.logs import logger
 from dragoman.model.conditions import Condition
@@ -39,17 +38,12 @@ class EvictionApplier:
     """The one place that writes.
 
     Args:
-        client: Where to.
-        recorder: Where Events go.
-        may_write: Whether this process leads; checked before every write.
+        context: Of the process.
     """
 
-    def __init__(
-        self, client: Client, recorder: EventRecorder, may_write: Callable[[], bool]
-    ) -> None:
-        self._client = client
-        self._recorder = recorder
-        self._may_write = may_write
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._client = context.client
 
     async def evict(self, namespace: str, name: str, uid: str) -> EvictionOutcome:
         """Mark a pod for deletion, and delete it.
@@ -70,12 +64,12 @@ class EvictionApplier:
         status = found.get("status") or {}
         if status.get("phase") in TERMINAL_PHASES:
             return EvictionOutcome.FINISHED
-        self._check_leading()
+        self._context.require_leading()
         if not _is_marked(status):
             await self._mark(path, uid)
             # Only once per pod, because a repeated eviction finds the condition: it comes first.
             self._event(namespace, name, uid, "Marking for deletion")
-        self._check_leading()
+        self._context.require_leading()
         # The repeated eviction finds out whether a pod that was not found is gone.
         await self._client.delete(path, {"preconditions": {"uid": uid}})
         return EvictionOutcome.EVICTED
@@ -88,7 +82,7 @@ class EvictionApplier:
 
     def cancelled(self, pod: Pod) -> None:
         """Report that a pod stays after all."""
-        if self._may_write():
+        if self._context.leading():
             metadata = pod.metadata
             self._event(metadata.namespace, metadata.name, metadata.uid, "Cancelling deletion")
 
@@ -101,7 +95,7 @@ class EvictionApplier:
             ApiError: The request failed, or the rule was replaced.
             NotLeadingError: This process lost the Lease.
         """
-        self._check_leading()
+        self._context.require_leading()
         condition = {
             "type": progress.type,
             "status": progress.status,
@@ -120,13 +114,9 @@ class EvictionApplier:
         query = {"fieldManager": FIELD_MANAGER, "force": "true"}
         return await self._client.request("PATCH", path, body, APPLY_PATCH, query)
 
-    def _check_leading(self) -> None:
-        if not self._may_write():
-            raise NotLeadingError
-
     def _event(self, namespace: str, name: str, uid: str, note: str) -> None:
         pod = ObjectReference("v1", "Pod", namespace, name, uid)
-        self._recorder.post(pod, reason=EVENT_REASON, action="Evicting", note=note)
+        self._context.recorder.post(pod, reason=EVENT_REASON, action="Evicting", note=note)
 
 
 def _is_marked(status: dict[str, Any]) -> bool:

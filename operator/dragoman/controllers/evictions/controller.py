@@ -1,11 +1,11 @@
 """The eviction controller: its parts, and how they are put together."""
 
 import asyncio
-from collections.abc import Callable
 
 from dragoman import metrics, surroundings
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.cluster.devices import DeviceStores
+from dragoman.controllers.context import Context
 from dragoman.controllers.evictions.applier import EvictionApplier
 from dragoman.controllers.evictions.enqueue import (
     ALL_CLAIMS,
@@ -19,7 +19,6 @@ from dragoman.controllers.evictions.evictionstate import EvictionState
 from dragoman.controllers.evictions.faults import FaultReporter
 from dragoman.controllers.evictions.reconciler import EvictionReconciler
 from dragoman.kube.controller import Controller
-from dragoman.kube.events import EventRecorder
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 from dragoman.model.timestamps import unix
@@ -38,10 +37,9 @@ class EvictionController:
     """Evicts pods from devices with NoExecute taints.
 
     Args:
-        cluster: Where to read and write.
-        recorder: Where Events go.
+        context: Of the process.
+        cluster: What is stored of the cluster.
         assist: Whether to evict only what the stock controller forgets.
-        may_write: Whether this process leads.
         workers: How many pods are evicted at the same time.
         resync: Seconds between full passes.
 
@@ -50,13 +48,12 @@ class EvictionController:
         state: What is known.
     """
 
-    def __init__(  # noqa: PLR0913 — its start names each part
+    def __init__(
         self,
+        context: Context,
         cluster: ClusterStores,
-        recorder: EventRecorder,
         *,
         assist: bool = False,
-        may_write: Callable[[], bool] = lambda: True,
         workers: int = 32,
         resync: float = 600.0,
     ) -> None:
@@ -66,10 +63,8 @@ class EvictionController:
         self.queue: WorkQueue[EvictionKey] = WorkQueue(
             "evictions", lane, namespace=lambda key: key.namespace, share=max(1, workers // 2)
         )
-        applier = EvictionApplier(cluster.client, recorder, may_write)
-        faults = FaultReporter(
-            self.state, recorder, cluster.served.claims, may_write, assist=assist
-        )
+        applier = EvictionApplier(context)
+        faults = FaultReporter(context, self.state, cluster.served.claims, assist=assist)
         self._observer = EvictionObserver(
             self.state,
             self.queue,

@@ -1,13 +1,12 @@
 """Events about claims whose pods are evicted too early, or again and again."""
 
-from collections.abc import Callable
-
 from dragoman import metrics
+from dragoman.controllers.context import Context
 from dragoman.controllers.evictions.evictionstate import EvictionState
 from dragoman.evictions.evictionfacts import Due
 from dragoman.evictions.faults import NOTES, EvictionFault, late_claims, stock_faults
 from dragoman.evictions.pods import used_claims
-from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.events import ObjectReference
 from dragoman.kube.resources import Resource
 from dragoman.model.claim import Claim
 from dragoman.model.pod import Pod
@@ -17,26 +16,18 @@ class FaultReporter:
     """Reports faults of the stock controller, and evictions that repeat.
 
     Args:
+        context: Of the process.
         state: What is known.
-        recorder: Where Events go.
         resource: The served version of resourceclaims.
-        may_write: Whether this process leads.
         assist: Whether the stock controller evicts.
     """
 
     def __init__(
-        self,
-        state: EvictionState,
-        recorder: EventRecorder,
-        resource: Resource,
-        may_write: Callable[[], bool],
-        *,
-        assist: bool,
+        self, context: Context, state: EvictionState, resource: Resource, *, assist: bool
     ) -> None:
+        self._context = context
         self._state = state
-        self._recorder = recorder
         self._resource = resource
-        self._may_write = may_write
         self._assist = assist
 
     def claim(self, claim: Claim) -> None:
@@ -53,11 +44,11 @@ class FaultReporter:
             self._report(claim, EvictionFault.TAINTED, note)
 
     def _report(self, claim: Claim, fault: EvictionFault, note: str) -> None:
-        if not self._may_write():
+        if not self._context.leading():
             return
         if self._assist:
             metrics.FAULTS.labels(fault.value).inc()
         metadata = claim.metadata
         version, place = self._resource.api_version, (metadata.namespace, metadata.name)
         regarding = ObjectReference(version, "ResourceClaim", *place, metadata.uid)
-        self._recorder.warn(regarding, reason=fault.value, action="Evicting", note=note)
+        self._context.recorder.warn(regarding, reason=fault.value, action="Evicting", note=note)

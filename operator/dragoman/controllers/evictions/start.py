@@ -12,10 +12,9 @@ async def start(process: Process) -> Run:
     """Let slices, rules, claims and the pods that use them be watched."""
     settings, cluster = process.settings, process.cluster
     evictions = EvictionController(
+        process.context,
         cluster,
-        process.recorder,
         assist=settings.evictions == "assist",
-        may_write=process.leading,
         workers=settings.workers,
         resync=settings.resync,
     )

@@ -5,11 +5,12 @@ which no other controller keeps, and ten minutes old answers are good enough.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dragoman import metrics, surroundings
 from dragoman.cluster.reader import Reader
+from dragoman.controllers.context import Context
 from dragoman.doctor.doctorfacts import DoctorFacts, Reading, listed, part
 from dragoman.doctor.examination import Diagnosis, examine
 from dragoman.doctor.finding import Finding, Id, Severity
@@ -20,10 +21,9 @@ from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.documents import KINDS, PLANNING, REGISTRATION
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.backoff import Backoff
-from dragoman.kube.client import Client
 from dragoman.kube.discovery import NotServedError
 from dragoman.kube.errors import ApiError
-from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.events import ObjectReference
 from dragoman.logs import logger
 
 TICK = 1.0
@@ -44,23 +44,13 @@ class FindingsController:
     """Examines the cluster while this process leads.
 
     Args:
-        client: Where objects are listed.
-        recorder: Where Events go.
-        leading: Whether this process may write now.
+        context: Of the process.
         interval: Seconds between passes.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        recorder: EventRecorder,
-        leading: Callable[[], bool],
-        interval: float,
-    ) -> None:
-        self._client = client
-        self._leading = leading
+    def __init__(self, context: Context, interval: float) -> None:
+        self._context = context
         self._interval = interval
-        self._recorder = recorder
         self._ended = float("-inf")
         self._reported: dict[tuple[Id, str], float] = {}
         self._before: Reading | None = None
@@ -82,7 +72,7 @@ class FindingsController:
                 await asyncio.sleep(backoff.next())
 
     async def _examine_if_due(self) -> None:
-        if not self._leading():
+        if not self._context.leading():
             # The new leader counts from now on.
             metrics.FINDINGS.clear()
             self._ended = float("-inf")
@@ -93,12 +83,12 @@ class FindingsController:
 
     async def _examine(self) -> None:
         began = surroundings.monotonic()
-        reader = Reader(self._client, "", wanted=concerns_devices)
+        reader = Reader(self._context.client, "", wanted=concerns_devices)
         snapshot = await reader.read(RESOURCES)
         diagnosis, self._before = await surroundings.in_daemon_thread(
             diagnose, snapshot, self._before
         )
-        if not self._leading():
+        if not self._context.leading():
             return
         _measure(diagnosis)
         posted = self._report(diagnosis.findings)
@@ -129,7 +119,7 @@ class FindingsController:
 
     def _post(self, finding: Finding) -> None:
         subject = finding.subject
-        self._recorder.warn(
+        self._context.recorder.warn(
             ObjectReference(
                 subject.api_version, subject.kind, subject.namespace, subject.name, subject.uid
             ),

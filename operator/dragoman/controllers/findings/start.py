@@ -10,6 +10,6 @@ log = logger("dragoman")
 async def start(process: Process) -> Run:
     """Need nothing that is watched: each pass lists what no other controller keeps."""
     interval = process.settings.findings_interval
-    findings = FindingsController(process.client, process.recorder, process.leading, interval)
+    findings = FindingsController(process.context, interval)
     log.info("Looking for findings", seconds=interval)
     return findings.run

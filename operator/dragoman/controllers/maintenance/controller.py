@@ -6,16 +6,15 @@ Claims, pods, slices and rules are those that the other controllers store.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
 
 from dragoman import metrics, surroundings
 from dragoman.cluster.published import Published
+from dragoman.controllers.context import Context
 from dragoman.controllers.maintenance.drainer import Order
 from dragoman.controllers.maintenance.maintenances import Maintenances
 from dragoman.controllers.maintenance.run import Run
 from dragoman.controllers.maintenance.view import MaintenanceView, served_rules
 from dragoman.controllers.maintenance.writer import Writer
-from dragoman.kube.client import Client
 from dragoman.kube.controller import Controller
 from dragoman.kube.discovery import Served
 from dragoman.kube.resources import Resource
@@ -41,11 +40,10 @@ class MaintenanceController:
     """Carries out DeviceMaintenances.
 
     Args:
-        client: Where to read and write.
+        context: Of the process.
         served: Which API versions the server has.
         view: Claims, pods and DeviceTaintRules of the cluster.
         published: Its devices.
-        may_write: Whether this process leads.
         namespace: Where held claims are created.
         resync: Seconds between full passes.
 
@@ -56,18 +54,17 @@ class MaintenanceController:
 
     def __init__(  # noqa: PLR0913 — the composition root names each part
         self,
-        client: Client,
+        context: Context,
         served: Served,
         view: MaintenanceView,
         published: Published,
         *,
-        may_write: Callable[[], bool] = lambda: True,
         namespace: str = "default",
         resync: float = 600.0,
     ) -> None:
-        self._client = client
+        self._context = context
+        self._client = client = context.client
         self._served = served
-        self._may_write = may_write
         self._namespace = namespace
         self._runs: dict[str, Run] = {}
         self._view = view
@@ -96,7 +93,7 @@ class MaintenanceController:
 
     async def reconcile(self, name: str) -> None:
         """Bring one DeviceMaintenance further; raise ApiError where the key must be retried."""
-        if not self._may_write():
+        if not self._context.leading():
             await self._stop_all()
             # The leader counts them; here they would stay as they were.
             metrics.device_maintenances({})
@@ -166,7 +163,7 @@ class MaintenanceController:
             self._rules,
             self._namespace,
             _origin(stored),
-            may_write=self._may_write,
+            may_write=self._context.leading,
         )
         self._runs[name] = Run(self._view, writer, order, lambda: self.queue.add(name))
         log.info("Taking devices out of service", name=name, devices=len(devices))
@@ -194,7 +191,7 @@ class MaintenanceController:
             rules,
             self._namespace,
             Origin(),
-            may_write=self._may_write,
+            may_write=self._context.leading,
         )
         for hold in await self.objects.holds(name, rules):
             heir = self._heir(hold)

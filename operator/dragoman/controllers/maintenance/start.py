@@ -11,11 +11,10 @@ async def start(process: Process) -> Run:
     """Let slices, rules, claims, the pods that use them, and DeviceMaintenances be watched."""
     cluster = process.cluster
     maintenance = MaintenanceController(
-        process.client,
+        process.context,
         cluster.served,
         SharedView(cluster),
         cluster.part(Published),
-        may_write=process.leading,
         namespace=process.settings.namespace,
         resync=process.settings.resync,
     )

@@ -8,6 +8,7 @@ from dragoman import surroundings
 from dragoman.allocation.features import Profile
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.cluster.devices import DeviceStores
+from dragoman.controllers.context import Context
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.inventory.poolstatus.reports import pool_inventory, report, report_name
 from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, find, items
@@ -29,10 +30,10 @@ class PoolReports:
     """Keeps the DevicePoolReport of each pool up to date, while this process leads.
 
     Args:
-        cluster: Where reports are written; it stores claims, slices with content, and rules.
+        context: Of the process.
+        cluster: It stores claims, slices with content, and rules.
         holders: Whether reports name the claims that hold devices.
         profile: How the scheduler of the cluster behaves.
-        may_write: Whether this process leads.
         clock: Monotonic seconds.
 
     Attributes:
@@ -41,19 +42,19 @@ class PoolReports:
 
     def __init__(
         self,
+        context: Context,
         cluster: ClusterStores,
         *,
         holders: bool,
         profile: Profile,
-        may_write: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = surroundings.monotonic,
     ) -> None:
-        self._client = cluster.client
+        self._context = context
+        self._client = context.client
         self._devices = devices = cluster.part(DeviceStores)
         self._stored = cluster.claims.store
         self._holders = holders
         self._profile = profile
-        self._may_write = may_write
         self._clock = clock
         self._written: dict[str, dict[str, Any]] = {}
         self._wrote_at: dict[str, float] = {}
@@ -151,7 +152,7 @@ class PoolReports:
         return report(pool, inventory, holders=self._holders)
 
     async def _write(self, name: str, pool: PoolID, found: dict[str, Any]) -> None:
-        if not self._may_write():
+        if not self._context.leading():
             raise NotLeadingError
         body = {
             "apiVersion": DEVICEPOOLREPORTS.api_version,
@@ -169,7 +170,7 @@ class PoolReports:
     async def _delete(self, name: str) -> None:
         if name not in self._written:
             return
-        if not self._may_write():
+        if not self._context.leading():
             raise NotLeadingError
         path = DEVICEPOOLREPORTS.path(name=name)
         try:

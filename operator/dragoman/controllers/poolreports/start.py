@@ -16,6 +16,6 @@ async def start(process: Process) -> Run:
     await devices.require_content()
     devices.require(cluster.claims)
     profile, _ = observed_profile(await cluster.kubernetes(), rules=True)
-    reports = PoolReports(cluster, holders=holders, profile=profile, may_write=process.leading)
+    reports = PoolReports(process.context, cluster, holders=holders, profile=profile)
     log.info("Writing DevicePoolReports", holders=holders)
     return reports.run

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from dragoman import metrics, surroundings
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.cluster.devices import DeviceStores
+from dragoman.controllers.context import Context
 from dragoman.controllers.poolstatus.requests import PoolStatusAnswer, PoolStatusRequest, answer
 from dragoman.controllers.poolstatus.statuses import Computed, Statuses, StatusKey
 from dragoman.inventory.facts.stored import StoredSlice
@@ -41,12 +42,12 @@ class PoolStatusController:
     It runs on every replica, so that followers are warm; only the leader answers.
 
     Args:
-        cluster: Where to read and write; it stores claims, slices with content, and rules.
+        context: Of the process.
+        cluster: It stores claims, slices with content, and rules.
         resource: The served version of requests.
         own: Whether no other controller answers: then soon, and old requests are deleted.
         grace: Seconds that drivers have to complete their pools.
         views: Whether the server knows the views of partitions and shares (1.37).
-        may_write: Whether this process leads.
         clock: Unix time in seconds.
 
     Attributes:
@@ -56,24 +57,24 @@ class PoolStatusController:
 
     def __init__(  # noqa: PLR0913 — its start names each part
         self,
+        context: Context,
         cluster: ClusterStores,
         resource: Resource,
         *,
         own: bool,
         grace: float = 5.0,
         views: bool = True,
-        may_write: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = surroundings.unix,
     ) -> None:
-        self._client = cluster.client
+        self._context = context
+        self._client = context.client
         self._devices = devices = cluster.part(DeviceStores)
         self._own = own
         self._grace = grace
         self._statuses = Statuses(cluster, views=views, clock=clock)
-        self._may_write = may_write
         self._clock = clock
         self._seen: dict[str, float] = {}
-        self.informer = Informer(cluster.client, resource, PoolStatusRequest.parse, [self._changed])
+        self.informer = Informer(context.client, resource, PoolStatusRequest.parse, [self._changed])
         self._requests = self.informer.store
         self.queue: WorkQueue[str] = WorkQueue("pool-status")
         self._controller = Controller(
@@ -122,7 +123,7 @@ class PoolStatusController:
         if request is None or request.answered is not None:
             self.queue.forget(name)
             return
-        if not self._may_write():
+        if not self._context.leading():
             self.queue.add_after(name, FOLLOW_INTERVAL)
             return
         created = unix(request.metadata.created)
@@ -157,7 +158,7 @@ class PoolStatusController:
 
     async def _write(self, request: PoolStatusRequest, status: dict[str, object]) -> bool:
         """Write an answer; return False where the server has one already."""
-        if not self._may_write():
+        if not self._context.leading():
             raise NotLeadingError
         name = request.metadata.name
         path = self.informer.resource.path(name=name, subresource="status")
@@ -181,7 +182,7 @@ class PoolStatusController:
         """Delete answered requests after an hour, and others after a day."""
         now = self._clock()
         for request in self._requests:
-            if now < request.expires() or not self._may_write():
+            if now < request.expires() or not self._context.leading():
                 continue
             metadata = request.metadata
             # A request that was created again under the name must survive.

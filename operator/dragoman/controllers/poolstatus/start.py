@@ -16,12 +16,12 @@ async def start(process: Process) -> Run:
     devices.require(cluster.claims)
     await devices.require_content()
     answers = PoolStatusController(
+        process.context,
         cluster,
         await wait_optional(process.client, "resourcepoolstatusrequests"),
         own=settings.pool_status == "own",
         grace=settings.pool_status_grace,
         views=await has_pool_views(process.client),
-        may_write=process.leading,
     )
     process.manager.watch(answers.informer)
     log.info("Answering ResourcePoolStatusRequests", mode=settings.pool_status)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from dragoman.controllers.clustertemplates.controller import ClusterTemplateController
+from dragoman.controllers.context import Context
 from dragoman.controllers.driverconfigschemas.schemas import Schemas
 from dragoman.controllers.maintenance.view import ClusterView
 from dragoman.kube.discovery import Served
@@ -28,7 +29,7 @@ def templates() -> Informer[Template]:
 
 
 def cluster_templates() -> Informer[Any]:
-    return ClusterTemplateController(CLIENT, templates(), RECORDER).informers[0]
+    return ClusterTemplateController(Context(CLIENT, RECORDER), templates()).informers[0]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from dragoman.cluster.cluster import ClusterStores
 from dragoman.cluster.clusterstate import Since
 from dragoman.controllers.claims.controller import ClaimController
 from dragoman.controllers.claims.mode import ClaimMode
+from dragoman.controllers.context import Context
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
@@ -144,10 +145,9 @@ class Process:
         recorder = EventRecorder(cast(Client, api))
         self.cluster = ClusterStores(cast(Client, api), SERVED)
         self.controller = ClaimController(
+            Context(cast(Client, api), recorder, lambda: self.leading),
             self.cluster,
-            recorder,
             ClaimMode(mode, grace=30.0, takeover_after=300.0, clock=clock),
-            may_write=lambda: self.leading,
             workers=workers,
         )
         self.controller.state.times = Since(clock)

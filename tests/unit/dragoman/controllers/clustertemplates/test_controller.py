@@ -9,6 +9,7 @@ from dragoman.claims.clustertemplates.copies import copy_document
 from dragoman.claims.clustertemplates.status import DISTRIBUTING, REFUSED
 from dragoman.controllers.clustertemplates import controller as module
 from dragoman.controllers.clustertemplates.controller import ClusterTemplateController, TemplateKey
+from dragoman.controllers.context import Context
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
@@ -102,7 +103,7 @@ class Setup:
         client: Any = self.server
         self.templates = Informer(client, SERVED.templates, Template.parse)
         self.controller = ClusterTemplateController(
-            client, self.templates, EventRecorder(client), may_write=lambda: self.leading
+            Context(client, EventRecorder(client), lambda: self.leading), self.templates
         )
         self.objects, self.namespaces = self.controller.informers
         self.queue = self.controller.queue

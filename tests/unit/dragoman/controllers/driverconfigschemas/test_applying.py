@@ -4,6 +4,7 @@ import asyncio
 from typing import Any, cast
 
 from dragoman import metrics
+from dragoman.controllers.context import Context
 from dragoman.controllers.driverconfigschemas.controller import SchemaController
 from dragoman.controllers.driverconfigschemas.selection import CatalogSelection, select
 from dragoman.kube.client import Client
@@ -41,7 +42,7 @@ class Server(ApiServer):
 async def apply(server: Server, selection: CatalogSelection, seconds: float = 60) -> None:
     client = cast(Client, server)
     recorder = EventRecorder(client)
-    controller = SchemaController(client, recorder, catalog=selection)
+    controller = SchemaController(Context(client, recorder), catalog=selection)
     controller.schemas.informer.synced.set()
     try:
         async with asyncio.timeout(seconds):

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.cluster.devices import DeviceStores
+from dragoman.controllers.context import Context
 from dragoman.controllers.evictions.controller import EvictionController
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.kube.client import Client
@@ -146,7 +147,7 @@ async def controlling(
     recorder = EventRecorder(client)
     cluster = ClusterStores(client, SERVED)
     devices = cluster.part(DeviceStores)
-    made = EvictionController(cluster, recorder, assist=assist)
+    made = EvictionController(Context(client, recorder), cluster, assist=assist)
     devices.serve_rules(RULES)
     for pod in api.stored.values():
         cluster.pods.handle({"type": "ADDED", "object": pod})

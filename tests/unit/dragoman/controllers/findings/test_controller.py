@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dragoman import metrics
+from dragoman.controllers.context import Context
 from dragoman.controllers.findings import controller as module
 from dragoman.controllers.findings.controller import FindingsController, concerns_devices, diagnose
 from dragoman.doctor.finding import Id
@@ -57,7 +58,7 @@ async def running(
 ) -> AsyncIterator[FindingsController]:
     client: Any = server
     recorder = EventRecorder(client)
-    controller = FindingsController(client, recorder, lambda: leading, interval)
+    controller = FindingsController(Context(client, recorder, lambda: leading), interval)
     tasks = [asyncio.create_task(one.run()) for one in (recorder, controller)]
     try:
         yield controller

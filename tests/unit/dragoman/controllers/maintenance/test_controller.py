@@ -11,10 +11,12 @@ import pytest
 from dragoman import metrics
 from dragoman.allocation.requests.expressions import Expression
 from dragoman.cluster.published import Published
+from dragoman.controllers.context import Context
 from dragoman.controllers.maintenance import controller, drainer
 from dragoman.controllers.maintenance.controller import MaintenanceController
 from dragoman.controllers.maintenance.view import ClusterView
 from dragoman.inventory.inventory import Inventory
+from dragoman.kube.events import EventRecorder
 from dragoman.maintenance.devicemaintenance import FINALIZER
 from dragoman.model.deviceid import DeviceID
 from tests.support import manifests as objects
@@ -57,12 +59,11 @@ class Office:
         client: Any = self.model
         self.view = ClusterView(client, SERVED.claims)
         self.controller = MaintenanceController(
-            client,
+            Context(client, EventRecorder(client), lambda: self.leads),
             SERVED,
             self.view,
             Listed(cluster_of(client)),
             namespace="ops",
-            may_write=lambda: self.leads,
         )
 
     def write(self, document: dict[str, Any]) -> None:

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from dragoman.cluster.devices import DeviceStores
+from dragoman.controllers.context import Context
 from dragoman.controllers.poolstatus import statuses
 from dragoman.controllers.poolstatus.controller import PoolStatusController
 from dragoman.inventory.poolstatus.status import PoolFacts, pool_statuses
 from dragoman.kube.errors import ApiError
+from dragoman.kube.events import EventRecorder
 from dragoman.kube.resources import Resource
 from tests.support.apiserver import ApiServer, Place
 from tests.support.clusters import cluster_of
@@ -81,10 +83,10 @@ class Setup:
         cluster = cluster_of(self.api, content=True)
         self.devices = cluster.part(DeviceStores)
         self.controller = PoolStatusController(
+            Context(cluster.client, EventRecorder(cluster.client), lambda: self.leads),
             cluster,
             REQUESTS,
             own=own,
-            may_write=lambda: self.leads,
             clock=lambda: T0 + loop.time() - begin,
         )
         for one in slices:

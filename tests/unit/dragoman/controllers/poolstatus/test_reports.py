@@ -7,7 +7,9 @@ from typing import Any
 
 from dragoman.allocation.features import profile
 from dragoman.cluster.devices import DeviceStores
+from dragoman.controllers.context import Context
 from dragoman.controllers.poolreports.controller import PoolReports
+from dragoman.kube.events import EventRecorder
 from dragoman.model.claim import Claim
 from tests.support.apiserver import ApiServer
 from tests.support.clusters import cluster_of
@@ -36,7 +38,9 @@ class Setup:
         self.cluster = cluster_of(api, content=True)
         self.devices = self.cluster.part(DeviceStores)
         loop = asyncio.get_running_loop()
+        client = self.cluster.client
         self.reports = PoolReports(
+            Context(client, EventRecorder(client)),
             self.cluster,
             holders=holders,
             profile=profile(),
