@@ -4,8 +4,8 @@ The shape follows `field.Error` of Kubernetes' API machinery; reasons are metav1
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import orjson
@@ -62,6 +62,8 @@ class ConfigFieldError:
     public: str | None = None  # The detail without users' values; None when `detail` has none
     variables: tuple[str, ...] = ()  # Variables of the schema that the broken rule reads
     hint: str = ""  # The remedy, at the end of the text; never with users' values
+    # What may stand there: values, or names of fields instead of an unknown one
+    known: Collection[str] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         """Format the error for the user who applied the object, value included."""
@@ -75,17 +77,19 @@ class ConfigFieldError:
         Names of fields and map keys stay, cut and escaped, because they are the place.
         """
         detail = self.detail if self.public is None else self.public
-        return replace(self, detail=detail, value=None, public=None)
+        return replace(self, detail=detail, value=None, public=None, known=())
 
     def under(self, prefix: str) -> Self:
         """Return a copy whose relative path (`.sharing`, `[0]` or empty) continues a prefix."""
         return replace(self, path=prefix + self.path)
 
 
-def field_error(path: Path, reason: str, detail: str, value: Any = OMIT_VALUE) -> ConfigFieldError:
+def field_error(
+    path: Path, reason: str, detail: str, value: Any = OMIT_VALUE, known: Collection[str] = ()
+) -> ConfigFieldError:
     """Make an error with a relative path; the value is shortened, the detail clipped."""
     shown = None if value is OMIT_VALUE else shorten(value)
-    return ConfigFieldError(render(path), reason, clip(detail, DETAIL_LENGTH), shown)
+    return ConfigFieldError(render(path), reason, clip(detail, DETAIL_LENGTH), shown, known=known)
 
 
 def render(path: Path) -> str:

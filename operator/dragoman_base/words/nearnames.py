@@ -70,6 +70,12 @@ def nearest(name: str, known: Collection[str]) -> str | None:
     return next(iter(near(name, known, most=1)), None)
 
 
+def certain(name: str, known: Collection[str]) -> str | None:
+    """Return the one known name that may be meant; None where there is none, or a choice."""
+    found = near(name, known, most=2)
+    return found[0] if len(found) == 1 else None
+
+
 def near_driver(name: str, known: Collection[str]) -> str | None:
     """Return the driver that may be meant; `nvidia.com/gpu`, a resource, is `gpu.nvidia.com`."""
     domain, slash, local = name.partition("/")

@@ -386,8 +386,10 @@ def _sources(
                 sources.append(rendered)
     if arguments.helm and not failures:
         # What a chart renders stands for its templates.
-        charts = tuple(f"{folder}/" for folder in folders[HELM]) if HELM.command(Path()) else ()
-        sources = [one for one in sources if not (one.template and one.name.startswith(charts))]
+        charts = set(folders[HELM]) if HELM.command(Path()) else set()
+        sources = [
+            one for one in sources if not one.template or charts.isdisjoint(Path(one.name).parents)
+        ]
     return sources, failures, notes
 
 

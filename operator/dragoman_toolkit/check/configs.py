@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from dragoman_base.words.nearnames import certain
+from dragoman_configs.fielderrors import FORBIDDEN
 from dragoman_configs.objects.places import CLUSTER_TEMPLATE, KINDS, holder_of
 from dragoman_toolkit.check.settings import CATALOG, KIND
+from dragoman_toolkit.linting.findings.edits import Edit, Rename, Set, applied
 from dragoman_toolkit.linting.findings.finding import ERROR, WARNING, Problem
 from dragoman_toolkit.linting.manifests.documents import steps_of
 from dragoman_toolkit.linting.manifests.manifestobjects import (
@@ -30,6 +34,8 @@ _FORMER = "catalogue"
 """The former spelling, which is accepted as well."""
 RULE = "dra/driver-config"
 GROUP = "dragoman.dev"
+_MAX_TRIED = 8
+"""Violations of one object whose correction is judged."""
 
 
 class ConfigChecker:
@@ -77,17 +83,49 @@ class ConfigChecker:
                 self.configs += 1
             else:
                 self.skipped[f"no schema for driver {driver}"] += 1
-        yield from map(_problem, self._schemas.of_configs(registry, obj.kind, obj.tree))
+        found = list(self._schemas.of_configs(registry, obj.kind, obj.tree))
+        before = {str(one.error) for one in found}
+        for index, one in enumerate(found):
+            edits = _edits(one, obj.tree) if index < _MAX_TRIED else ()
+            yield _problem(one, edits if edits and self._corrects(obj, edits, before) else ())
+
+    def _corrects(self, obj: Object, edits: tuple[Edit, ...], before: set[str]) -> bool:
+        """Tell whether a changed object has only errors that it had, or that are corrected next."""
+        try:
+            changed = replace(obj, tree=applied(obj.tree, edits))
+        except (LookupError, TypeError, AttributeError):
+            return False
+        kinds, drivers = frozenset(_kinds(changed)), frozenset(_drivers(changed))
+        registry = self._schemas.registry(drivers, kinds)
+        after = list(self._schemas.of_configs(registry, obj.kind, changed.tree))
+        fewer = not before <= {str(one.error) for one in after}
+        return fewer and all(
+            str(one.error) in before or not one.denies or _edits(one, changed.tree) for one in after
+        )
 
 
 def _of_group(obj: Object) -> bool:
     return obj.group == GROUP if obj.kind == CLUSTER_TEMPLATE else obj.in_group
 
 
-def _problem(violation: Any) -> Problem:
+def _problem(violation: Any, edits: tuple[Edit, ...] = ()) -> Problem:
     error = violation.error
     severity = ERROR if violation.denies else WARNING
-    return Problem(RULE, steps_of(error.path), str(error), severity=severity)
+    steps = steps_of(error.path)
+    return Problem(RULE, steps, str(error), severity=severity, edits=edits, safe=False)
+
+
+def _edits(violation: Any, tree: Any) -> tuple[Edit, ...]:
+    """Return the change where a name or value can only mean one that the schema has."""
+    error, steps = violation.error, steps_of(violation.error.path)
+    if not error.known or not steps:
+        return ()
+    if error.reason == FORBIDDEN:  # an unknown field: its name is wrong
+        beside = mapping(reach(tree, steps[:-1]))
+        meant = certain(str(steps[-1]), {one for one in error.known if one not in beside})
+        return (Rename(steps, meant),) if meant else ()
+    meant = certain(text(reach(tree, steps)), error.known)
+    return (Set(steps, meant),) if meant else ()
 
 
 def _drivers(obj: Object) -> Iterator[str]:

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 CHART = "Chart.yaml"
 PATCH = "kustomize patch"
 PART = "file of a kustomization"
+COMPONENT = "file of a kustomize component"
 _MAX_LEVELS = 32
 """Folders above a file that may hold a kustomization which names it."""
 _SECONDS = 120
@@ -58,7 +60,20 @@ class Layout:
 
     def part(self, name: str) -> str:
         """Tell why a file is no manifest; empty where it is one."""
-        return self.parts.get(Path(os.path.abspath(name)), "")  # noqa: PTH100 — links stay
+        path = Path(os.path.abspath(name))  # noqa: PTH100 — links stay
+        if path.name not in KUSTOMIZATIONS and not self._components.isdisjoint(path.parents):
+            return COMPONENT
+        return self.parts.get(path, "")
+
+    @cached_property
+    def _components(self) -> set[Path]:
+        """The components that kustomizations name: what they hold is completed by these."""
+        named = {
+            Path(os.path.normpath(folder / text(one)))
+            for folder, tree in self.kustomizations.items()
+            for one in sequence(tree.get("components"))
+        }
+        return {one for one in named if self.kustomizations.get(one, {}).get("kind") == "Component"}
 
     def _kustomization(self, folder: Path, file: Path) -> None:
         content = read_text(str(file))

@@ -4,9 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from dragoman_base.versions import Version
+from dragoman_toolkit.linting.findings.confirming import confirmed
 from dragoman_toolkit.linting.findings.finding import (
     ERROR,
     OFF,
@@ -204,10 +206,16 @@ class _Run:
             self.left[OTHER_KIND if manifest else NO_MANIFEST] += 1
         if not problems and not ignores.mentioned(obj):
             return
+        trial = self._trial
+        problems = confirmed(obj, problems, lambda changed: problems_of(changed, trial), _is_error)
         rules = ignores.rules_of(obj)
         problems += rules.problems
         for problem in problems:
             self._add(obj, problem, rules)
+
+    @cached_property
+    def _trial(self) -> Context:
+        return self.context.apart()
 
     def _add(self, obj: Object, problem: Problem, rules: ignores.Ignores) -> None:
         severity = self._severity(problem)
@@ -246,6 +254,10 @@ class _Run:
         if self._last is None or self._last[0] != id(document):
             self._last = (id(document), Positions(document))
         return self._last[1]
+
+
+def _is_error(problem: Problem) -> bool:
+    return (problem.severity or RULES[problem.id].severity) == ERROR
 
 
 def _said_once(findings: Iterable[Finding], rendered: set[str]) -> set[Finding]:

@@ -97,4 +97,4 @@ def _unsupported(name: str, value: Any, supported: Collection[str]) -> ConfigFie
     guess = closest(value, supported) if isinstance(value, str) else None
     hint = f'; did you mean "{guess}"?' if guess else ""
     detail = f"supported values: {listed}{hint}"
-    return fielderrors.field_error((name,), fielderrors.NOT_SUPPORTED, detail, value)
+    return fielderrors.field_error((name,), fielderrors.NOT_SUPPORTED, detail, value, supported)

@@ -178,7 +178,8 @@ class _Validation:
         guess = closest(entry.driver, known, edits=1, budget=self.suggesting)
         if guess:
             detail = f'no DriverConfigSchema describes it; did you mean "{guess}"?'
-            error = fielderrors.field_error((), fielderrors.NOT_SUPPORTED, detail, entry.driver)
+            unsupported = fielderrors.NOT_SUPPORTED
+            error = fielderrors.field_error((), unsupported, detail, entry.driver, known)
             placed = error.under(f"{entry.path}.opaque.driver")
             yield Violation(placed, "", 0, entry.driver, WARN, harmless=True)
 

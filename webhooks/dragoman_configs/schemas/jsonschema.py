@@ -91,18 +91,19 @@ def field_errors(validator: Validator, value: Any) -> Iterator[ConfigFieldError]
         budget.spend(ERROR_STEPS)
         keyword, detail = error.keyword, error.message
         allowed = error.expected
+        known: list[str] = []
         if isinstance(allowed, Enum) and isinstance(error.instance, str):
             before = suggesting.steps
-            detail += _suggestion(error.instance, allowed.values, suggesting)
+            known = [name for name in allowed.values if isinstance(name, str)]
+            detail += _suggestion(error.instance, known, suggesting)
             budget.spend(suggesting.steps - before)
         reason = _REASONS.get(keyword, fielderrors.INVALID)
         shown = fielderrors.OMIT_VALUE if reason == fielderrors.REQUIRED else error.instance
-        yield fielderrors.field_error(error.path, reason, detail, shown)
+        yield fielderrors.field_error(error.path, reason, detail, shown, known)
 
 
-def _suggestion(value: str, allowed: list[Any], budget: SuggestionBudget) -> str:
-    names = [name for name in allowed if isinstance(name, str)]
-    guess = closest(value, names, budget=budget)
+def _suggestion(value: str, known: list[str], budget: SuggestionBudget) -> str:
+    guess = closest(value, known, budget=budget)
     return f'; did you mean "{guess}"?' if guess else ""
 
 

@@ -8,7 +8,7 @@ unreadable values, so that they become field errors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
 
@@ -138,7 +138,8 @@ class Pruner:
             if index < _SUGGESTIONS:
                 guess = closest(str(path[-1]), schema.properties, budget=suggesting)
                 detail += f"; did you mean {guess}?" if guess else ""
-            found.append(fielderrors.field_error(path, fielderrors.FORBIDDEN, detail))
+            error = fielderrors.field_error(path, fielderrors.FORBIDDEN, detail)
+            found.append(replace(error, known=schema.properties))
         self.budget.spend(suggesting.steps)
         return found
 

@@ -184,6 +184,7 @@ _PLURALS = {
     "kustomize patch": "kustomize patches",
     "value with a placeholder": "values with placeholders",
     "file of a kustomization": "files of kustomizations",
+    "file of a kustomize component": "files of kustomize components",
 }
 
 

@@ -1,9 +1,9 @@
 """What rules know beside the object they look at."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from dragoman_base.versions import Version
 from dragoman_base.versions import name as version_name
@@ -83,3 +83,15 @@ class Context:
     def memory(self) -> dict[Any, Any]:
         """Answers that several rules need, such as compiled selectors."""
         return {}
+
+    @cached_property
+    def told(self) -> dict[Any, Any]:
+        """What is said once for several objects, such as a label that a namespace needs."""
+        return {}
+
+    def apart(self) -> Self:
+        """Return the same knowledge for a changed object: nothing is told or judged by it."""
+        made = replace(self, driver_configs=lambda _: ())
+        shared = ("named", "index", "names", "_anywhere", "memory")
+        vars(made).update({name: getattr(self, name) for name in shared})
+        return made

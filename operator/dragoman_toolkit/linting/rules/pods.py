@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from dragoman_base.words.nearnames import certain
 from dragoman_base.words.spelling import closest
+from dragoman_toolkit.linting.findings.edits import Edit, Rename, Set
 from dragoman_toolkit.linting.findings.finding import ERROR, WARNING, Problem, Steps, render
 from dragoman_toolkit.linting.knowledge.context import Context
 from dragoman_toolkit.linting.manifests.manifestobjects import (
@@ -71,7 +73,9 @@ def _claim_reference(
         if swapped is not None:
             right = next(key for key, value in _KINDS.items() if value == other)
             message = f"{render((*steps, field))}: {name} is a {other}, not a {kind}"
-            yield Problem(MISSING, (*steps, field), message, f"write {right}: {name}", ERROR)
+            advice, place = f"write {right}: {name}", (*steps, field)
+            edits = (Rename(place, right),)
+            yield Problem(MISSING, place, message, advice, ERROR, edits, safe=False)
         else:
             yield from _missing((*steps, field), kind, name, context, obj.namespace)
 
@@ -92,8 +96,14 @@ def _missing(
             f'{render(steps)}: {kind} "{name}" is in namespace {", ".join(places)}, and this object'
             f" in {namespace}; a pod uses those of its own namespace only"
         )
-    suggestion = f'did you mean "{guess}"?' if guess and guess != name else ""
-    yield Problem(MISSING, steps, message, suggestion, ERROR if context.complete else WARNING)
+    suggestion, edits = "", tuple[Edit, ...]()
+    if guess and guess != name:
+        suggestion = f'did you mean "{guess}"?'
+        # It must be there for this object, and nothing else may be meant.
+        there = guess == certain(name, known) and context.find(kind, namespace, guess)
+        edits = (Set(steps, guess),) if there else ()
+    severity = ERROR if context.complete else WARNING
+    yield Problem(MISSING, steps, message, suggestion, severity, edits, safe=False)
 
 
 def _class_reference(steps: Steps, name: str, context: Context) -> Iterator[Problem]:
@@ -116,7 +126,8 @@ def _request_references(pods: PodSpec, claims: dict[str, Object]) -> Iterator[Pr
                 guess = closest(request, known)
                 listed = ", ".join(sorted(known))
                 hint = f'did you mean "{guess}"?' if guess else f"it has: {listed}"
-                yield Problem(MISSING, place, message, hint, ERROR)
+                edits = (Set(place, guess),) if guess and guess == certain(request, known) else ()
+                yield Problem(MISSING, place, message, hint, ERROR, edits, safe=False)
 
 
 def check_shared(obj: Object, context: Context) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from dragoman_configs.fielderrors import shorten
 from dragoman_toolkit.linting.findings.finding import Steps
 from dragoman_toolkit.linting.manifests.manifestobjects import (
     FLAT_FIELDS,
@@ -13,7 +14,7 @@ from dragoman_toolkit.linting.manifests.manifestobjects import (
     sequence,
     text,
 )
-from dragoman_toolkit.linting.validation.errors import Errors
+from dragoman_toolkit.linting.validation.errors import Errors, Name
 from dragoman_toolkit.linting.validation.names import (
     check_attribute_name,
     check_driver,
@@ -218,8 +219,10 @@ def _check_references(errors: Errors, steps: Steps, requests: Any, names: Names)
         name = text(value)
         main, slash, sub = name.partition("/")
         if name.count("/") > 1 or main not in names or (slash and sub not in names[main]):
-            errors.invalid(at, name, _REFERENCE)
+            meant = Name(at, name, known.difference(map(text, sequence(requests))))
+            errors.unknown(at, meant, f"Invalid value: {shorten(name)}: {_REFERENCE}")
 
+    known = {*names, *(f"{main}/{one}" for main, subs in names.items() for one in subs)}
     errors.entries(steps, sequence(requests), MAX_REQUESTS, reference, text)
 
 

@@ -1,14 +1,25 @@
 """Field errors in the words of k8s.io/apimachinery/pkg/util/validation/field."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman_base.versions import NEWEST, Version
+from dragoman_base.words.nearnames import certain
 from dragoman_configs.fielderrors import shorten
+from dragoman_toolkit.linting.findings.edits import Set
 from dragoman_toolkit.linting.findings.finding import Problem, Steps, render
 
 INVALID = "dra/invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name of something that is declared elsewhere in the object."""
+
+    steps: Steps  # Its place
+    written: str  # What stands there
+    known: Collection[str]  # What is declared, but for what stands beside it already
 
 
 @dataclass(slots=True)
@@ -22,6 +33,15 @@ class Errors:
     def add(self, steps: Steps, text: str, rule: str = INVALID, advice: str = "") -> None:
         """Add an error whose words are complete."""
         self.problems.append(Problem(rule, steps, f"{render(steps)}: {text}", advice))
+
+    def unknown(self, steps: Steps, name: Name, text: str, rule: str = INVALID) -> None:
+        """Add: no such name is declared; where it can only mean one that is, that is advised."""
+        meant = certain(name.written, name.known)
+        advice, edits = (
+            (f'did you mean "{meant}"?', (Set(name.steps, meant),)) if meant else ("", ())
+        )
+        message = f"{render(steps)}: {text}"
+        self.problems.append(Problem(rule, steps, message, advice, edits=edits, safe=False))
 
     def required(self, steps: Steps, detail: str = "") -> None:
         """Add: the field is missing or empty."""

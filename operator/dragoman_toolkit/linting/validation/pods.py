@@ -7,7 +7,7 @@ from dragoman_configs.fielderrors import shorten
 from dragoman_toolkit.linting.findings.finding import Steps
 from dragoman_toolkit.linting.knowledge.api import is_quantity
 from dragoman_toolkit.linting.manifests.manifestobjects import mapping, sequence, text
-from dragoman_toolkit.linting.validation.errors import Errors
+from dragoman_toolkit.linting.validation.errors import Errors, Name
 from dragoman_toolkit.linting.validation.names import label_fault, qualified_fault, subdomain_fault
 from dragoman_toolkit.workloads import PodSpec
 
@@ -133,4 +133,6 @@ def check_container_claims(errors: Errors, steps: Steps, claims: Any, pods: PodS
         if name not in declared:
             listed = ", ".join(sorted({one for one in declared if one})) or "none"
             detail = f"must be one of the names in pod.spec.resourceClaims: {listed}"
-            errors.add(at, f'Not found: "{name}": {detail}', "dra/reference-missing")
+            used = {text(mapping(one).get("name")) for one in sequence(claims)}
+            meant = Name((*at, "name"), name, {one for one in declared if one} - used)
+            errors.unknown(at, meant, f'Not found: "{name}": {detail}', "dra/reference-missing")

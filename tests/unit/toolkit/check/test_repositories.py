@@ -109,6 +109,25 @@ def test_values_and_files_of_generators_are_no_manifests(checkout: Path) -> None
     assert "left 2 files of kustomizations alone" in result.stderr
 
 
+def test_a_component_that_a_kustomization_names_is_left_alone(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = lay_out(checkout, "flux-component", WRONG)
+    assert run(".").exit_code == 1
+    app = checkout / "kubernetes/apps/one/kustomization.yaml"
+    app.parent.mkdir(parents=True)
+    app.write_text("kind: Kustomization\ncomponents: [../../components/one]\n")
+    result = run(".")
+    assert result.exit_code == 0, result.output
+    left = f"left {len(names) - 1} files of kustomize components and 2 of other kinds alone"
+    assert left in result.stderr
+    monkeypatch.setenv("PATH", str(checkout))
+    tool(checkout, "kustomize", written(claim(WRONG)))
+    rendered = run(".", "--kustomize")
+    assert rendered.exit_code == 1
+    assert "kubernetes/apps/one (kustomize build)" in rendered.stdout
+
+
 def tool(folder: Path, name: str, output: str, status: int = 0) -> None:
     """Put a program on the path that prints a text."""
     path = folder / name
@@ -145,6 +164,10 @@ def test_what_is_rendered_is_checked_where_the_tool_is_there(
     assert f"{folder} ({program} " in result.stdout
     assert 'Unsupported value: "Sometimes"' in result.stdout
     assert "unrendered" not in result.stderr
+    if layout == "chart":
+        monkeypatch.chdir("charts/one")
+        assert "unrendered" not in run(".", option).stderr
+        monkeypatch.chdir(checkout)
     tool(programs, program, "", 1)
     failed = run("one" if layout == "kustomize" else "charts", option)
     assert failed.exit_code == 2

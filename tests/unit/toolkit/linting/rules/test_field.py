@@ -146,7 +146,13 @@ def test_a_constraint_on_what_other_devices_have_never_holds(attribute: str) -> 
 
 @pytest.mark.parametrize(
     ("profile", "advised"),
-    [("1g.7gb", ""), ("3g.10gb", ""), ("1g.10GB", "1g.10gb"), ("2g.20", "2g.20gb")],
+    [
+        ("1g.7gb", ""),
+        ("3g.10gb", ""),
+        ("4c.3g.40gb", ""),
+        ("1g.10GB", "1g.10gb"),
+        ("2g.20", "2g.20gb"),
+    ],
 )
 def test_a_mig_profile_that_no_gpu_has_is_found(profile: str, advised: str) -> None:
     said = words(selector(f'{NVIDIA}.profile == "{profile}"', "mig.nvidia.com"))
@@ -159,7 +165,15 @@ def test_a_mig_profile_that_no_gpu_has_is_found(profile: str, advised: str) -> N
 
 
 def test_known_mig_profiles_are_left_alone() -> None:
-    for profile in ("1g.5gb", "1g.10gb+me", "7g.141gb", "1g.24gb-me", "1c.2g.20gb", "2g.45gb"):
+    for profile in (
+        "1g.5gb",
+        "1g.10gb+me",
+        "7g.141gb",
+        "1g.24gb-me",
+        "1c.2g.20gb",
+        "2g.45gb",
+        "7g.288gb",
+    ):
         assert ids(selector(f'{NVIDIA}.profile == "{profile}"', "mig.nvidia.com")) == []
 
 
