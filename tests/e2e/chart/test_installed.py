@@ -186,6 +186,7 @@ def test_helm_test_passes_and_leaves_no_rights_behind(cluster: Cluster, api: Api
     assert api.find("pods", "dragoman-verify", NAMESPACE) is None
 
 
+@pytest.mark.slow
 def test_a_helm_test_that_fails_leaves_its_log_and_no_rights_behind(
     cluster: Cluster, api: Api
 ) -> None:

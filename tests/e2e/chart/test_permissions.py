@@ -27,7 +27,13 @@ HELD: Values = {
 LEFT_OUT = ("operator", "--metrics-address", "--log-format", "--claims", "--catalog")
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["rules", "held-claims"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(True, id="rules"),
+        pytest.param(False, id="held-claims", marks=pytest.mark.slow),
+    ],
+)
 def site(request: pytest.FixtureRequest) -> Iterator[tuple[ControlPlane, Values]]:
     """Run an API server that serves everything, and one that serves no DeviceTaintRules."""
     gates, served = (GATES, SERVED) if request.param else ({}, {})

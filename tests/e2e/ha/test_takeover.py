@@ -98,6 +98,7 @@ def test_a_clean_stop_hands_over_in_under_two_seconds_with_the_default_terms(
     assert "Synced" not in follower.said().rpartition("Leading")[2], "it had to list first"
 
 
+@pytest.mark.slow
 def test_sigterm_ends_a_leader_that_is_writing_within_five_seconds(
     setup: Setup, make_replicas: MakeReplicas
 ) -> None:
@@ -116,7 +117,13 @@ def test_sigterm_ends_a_leader_that_is_writing_within_five_seconds(
     check_claims(setup, replicas, pods)
 
 
-@pytest.mark.parametrize("busy", [False, True], ids=["in peace", "in the middle of its work"])
+@pytest.mark.parametrize(
+    "busy",
+    [
+        pytest.param(False, id="in peace", marks=pytest.mark.slow),
+        pytest.param(True, id="in the middle of its work"),
+    ],
+)
 def test_a_paused_leader_changes_nothing_after_its_term(
     setup: Setup, make_replicas: MakeReplicas, busy: bool
 ) -> None:
@@ -175,6 +182,7 @@ def steal(setup: Setup, leader: OperatorProcess) -> None:
     wait_for(lambda: "No longer leading" in leader.said(), message="the leader to step down")
 
 
+@pytest.mark.slow
 def test_three_operators_die_one_after_the_other_and_nothing_is_lost(
     setup: Setup, make_replicas: MakeReplicas
 ) -> None:

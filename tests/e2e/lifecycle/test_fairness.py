@@ -62,6 +62,7 @@ def test_a_flood_of_one_namespace_does_not_delay_another(setup: Setup, crowd: st
     wait_for(lambda: claims_in(setup, crowd) == pods, 300, "the crowd", every=0.5)
 
 
+@pytest.mark.slow
 def test_a_template_that_changes_all_the_time_does_not_defeat_back_off(
     setup: Setup, crowd: str
 ) -> None:

@@ -69,6 +69,7 @@ def place(name: str, namespace: str) -> Json:
     return {"name": name, "namespace": namespace}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "webhook",
     [[f"--tls-lifetime={SECONDS / 86400:f}"]],
