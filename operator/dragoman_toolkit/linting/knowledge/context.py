@@ -85,12 +85,12 @@ class Context:
         return {}
 
     @cached_property
-    def told(self) -> dict[Any, Any]:
-        """What is said once for several objects, such as a label that a namespace needs."""
+    def reported(self) -> dict[Any, Any]:
+        """What is reported once for several objects, such as a label that a namespace needs."""
         return {}
 
     def apart(self) -> Self:
-        """Return the same knowledge for a changed object: nothing is told or judged by it."""
+        """Return the same knowledge for a changed object: nothing is reported or judged by it."""
         made = replace(self, driver_configs=lambda _: ())
         shared = ("named", "index", "names", "_anywhere", "memory")
         vars(made).update({name: getattr(self, name) for name in shared})

@@ -107,7 +107,7 @@ def check_admin_access(obj: Object, context: Context) -> Iterator[Problem]:
     namespace = context.find("Namespace", "", obj.namespace) if obj.namespace else None
     advice = f'label the namespace: {ADMIN_LABEL}: "true"'
     if namespace is None:
-        told = context.told.setdefault(ADMIN, set())
+        told = context.reported.setdefault(ADMIN, set())
         if obj.namespace not in told:
             told.add(obj.namespace)
             steps = (*uses[0].steps, "adminAccess")

@@ -32,7 +32,7 @@ def check_extended(obj: Object, context: Context) -> Iterator[Problem]:
                 elif name.startswith(_MIG):
                     yield from _profile(place, name.removeprefix(_MIG))
                 if owner := class_serving(name, context):
-                    context.told.setdefault(_SERVED, {}).setdefault((name, owner), set()).add(
+                    context.reported.setdefault(_SERVED, {}).setdefault((name, owner), set()).add(
                         (obj.file, obj.title)
                     )
 
@@ -53,7 +53,7 @@ def class_serving(resource: str, context: Context) -> str:
 
 def notes(context: Context) -> Iterator[str]:
     """Say which classes serve the limits of the input, and what differs from a device plugin."""
-    for (resource, owner), objects in sorted(context.told.get(_SERVED, {}).items()):
+    for (resource, owner), objects in sorted(context.reported.get(_SERVED, {}).items()):
         yield (
             f"{resource} in {counted(len(objects), 'object')}: DeviceClass {owner} serves it: the"
             " scheduler makes a claim for each pod, with the selectors and configs of the class;"

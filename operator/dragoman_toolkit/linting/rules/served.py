@@ -17,7 +17,7 @@ SINCE = "dra/served-since"
 
 def since(obj: Object, context: Context) -> Iterator[Problem]:
     """Find kinds and fields that only newer versions serve, once each in a check."""
-    told = context.told.setdefault(SINCE, set())
+    told = context.reported.setdefault(SINCE, set())
     nowhere = _absent(obj, context.api.version, context)
     for steps in _absent(obj, DEFAULT, context):
         field = tuple(step for step in steps if isinstance(step, str))
