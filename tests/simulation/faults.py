@@ -162,11 +162,13 @@ class Faults:
         cuts = any(one.kind == "cuts" and one.until > self.sim.now for one in self.windows)
         return self.sim.network.uniform(2.0, 40.0) if cuts else 0.0
 
-    def clear(self) -> None:
-        """End all faults."""
+    def clear(self) -> float:
+        """End all faults; return when the last watch receives again what it was kept from."""
+        until = max([self.sim.now, *self.muted.values()])
         for kept in (self.cut_off, self.muted, self._missing, self._renewals):
             kept.clear()
         self.windows.clear()
+        return until
 
     def _planned(self, kind: str, replica: "Replica", plural: str) -> Fate:
         if kind in FATES:

@@ -25,6 +25,8 @@ from tests.simulation.server import Server
 from tests.simulation.transport import Instance, Watch, settled
 
 NAMESPACE = "dragoman-system"
+DOWNTIME = 2.0
+"""Seconds without any API server while etcd is restored."""
 RESTORED = frozenset({"dangling", "live-claim", "stolen", "flap", "used-claim"})
 """What a restored backup excuses for a minute: its contents are news to everybody."""
 
@@ -123,6 +125,7 @@ class Simulation:
         self.violations: list[Violation] = []
         self.trace = Trace()
         self.restored = float("-inf")
+        self.down_until = 0.0  # Until when no API server answers
         self.settled_after = -1.0
         self._names = 0
 
@@ -260,8 +263,12 @@ class Simulation:
                 instance.watches.remove(watch)
 
     def restore(self) -> None:
-        """Restore etcd from the backup, and restart everything that is not the operator."""
+        """Restore etcd from the backup, and restart everything that is not the operator.
+
+        API servers are down for a while: every connection breaks, and what was on its way is lost.
+        """
         self.server.restore()
+        self.down_until = self.now + DOWNTIME
         self.say("restore", self.server.rv)
         for instance in self.instances:
             instance.roll_back(self.server.rv)
@@ -296,7 +303,7 @@ class Simulation:
 
     def settle(self, quiet: float, bound: float) -> None:
         """End faults and users; within the bound nothing is written any more."""
-        self.faults.clear()
+        begun = self.faults.clear()
         for instance in self.instances:
             instance.stalled.clear()
         for kubelet in self.kubelets.values():
@@ -304,7 +311,6 @@ class Simulation:
                 kubelet.back()
         if self.built_in is not None:
             self.built_in.awake()
-        begun = self.now
         while self.now - max(self.invariants.last_write, begun) < quiet:
             if self.now - begun > bound:
                 self.violate("unsettled", f"objects are still written after {bound:.0f} s")

@@ -124,11 +124,16 @@ class Watch:
             self.cut(HttpError("no line for 90 s"))
 
     def tick(self) -> None:
-        """Send a bookmark each minute, of a version of which everything was sent."""
+        """Send a bookmark each minute, of a version of which everything was sent.
+
+        A watch from a version that the server has not issued yet gets none: process() in
+        storage/cacher/cache_watcher.go of k8s.io/apiserver drops what is older.
+        """
         if not self.open:
             return
         sim = self.sim
-        if self.due <= sim.now and sim.faults.held(self) <= sim.now:
+        known = self.from_rv <= sim.server.rv
+        if known and self.due <= sim.now and sim.faults.held(self) <= sim.now:
             history = sim.server.history.get(self.plural)
             if not history or history[-1].time < sim.now - 1.0:
                 version = max(self.from_rv, history[-1].rv if history else 0)
@@ -182,7 +187,7 @@ class SimulatedPool:
         sim, replica, loop = self.sim, self.replica, self.loop
         if self.closed:
             raise ConnectError("closed")
-        fate = sim.faults.request(replica, request)
+        sent, fate = sim.now, sim.faults.request(replica, request)
         if fate.kill == "before":
             sim.kill(replica)
             await loop.create_future()
@@ -191,12 +196,12 @@ class SimulatedPool:
             raise ConnectError("connection refused")
         sim.invariants.sent(replica, request)
         if fate.zombie:
-            loop.world_later(fate.zombie, self._do, request)
+            loop.world_later(fate.zombie, self._do_late, request, sent)
             await self._pass(0.01)
             raise HttpError("the connection broke")
         answer: asyncio.Future[Answer | None] = loop.create_future()
         early = sim.profile.latency(sim.network) + fate.early
-        loop.world_later(early, self._arrive, request, fate, answer)
+        loop.world_later(early, self._arrive, request, fate, answer, sent)
         result = await answer
         if result is None:
             raise HttpError("the connection broke")
@@ -215,7 +220,7 @@ class SimulatedPool:
         opened: asyncio.Future[Response | HttpError | None] = self.loop.create_future()
         refused = self.sim.faults.watch(self.replica)
         latency = self.sim.profile.latency(self.sim.network)
-        self.loop.world_later(latency, self._open, watch, opened, refused)
+        self.loop.world_later(latency, self._open, watch, opened, refused, self.sim.now)
         self.watches[watch] = None
         try:
             outcome = await opened
@@ -231,17 +236,35 @@ class SimulatedPool:
             self.watches.pop(watch, None)
 
     def _arrive(
-        self, request: Request, fate: "Fate", answer: "asyncio.Future[Answer | None]"
+        self, request: Request, fate: "Fate", answer: "asyncio.Future[Answer | None]", sent: float
     ) -> None:
         """Do what the request asks for, and send the answer on its way."""
-        sim, result = self.sim, fate.status or self._do(request)
+        sim = self.sim
+        if self._is_broken(sent):
+            _answer(answer, None)
+            return
+        result = fate.status or self._do(request)
         if fate.kill == "after":
             sim.kill(self.replica)
         if fate.lost:
             self.loop.world_later(fate.lost, _answer, answer, None)
         else:
             late = sim.profile.latency(sim.network) + fate.late
-            self.loop.world_later(late, _answer, answer, fate.status_after or result)
+            result = fate.status_after or result
+            self.loop.world_later(late, self._answered, answer, result, sent)
+
+    def _answered(
+        self, answer: "asyncio.Future[Answer | None]", result: Answer, sent: float
+    ) -> None:
+        _answer(answer, None if self._is_broken(sent) else result)
+
+    def _is_broken(self, sent: float) -> bool:
+        """Whether API servers were restarted since a request was sent, or are down."""
+        return sent <= self.sim.restored or self.sim.now < self.sim.down_until
+
+    def _do_late(self, request: Request, sent: float) -> None:
+        if not self._is_broken(sent):
+            self._do(request)
 
     def _do(self, request: Request) -> Answer:
         return handle(
@@ -260,11 +283,17 @@ class SimulatedPool:
         await passed
 
     def _open(
-        self, watch: Watch, opened: "asyncio.Future[Any]", refused: Response | HttpError | None
+        self,
+        watch: Watch,
+        opened: "asyncio.Future[Any]",
+        refused: Response | HttpError | None,
+        sent: float,
     ) -> None:
         sim, server = self.sim, self.sim.server
         if opened.done():
             return
+        if self._is_broken(sent):
+            refused = HttpError("connection reset")
         opened.set_result(refused)
         if refused is not None:
             return

@@ -25,15 +25,13 @@ def claim_due(claim: Claim, pools: Pools, rules: ActiveRules) -> Due | None:
         pools: Published devices.
         rules: DeviceTaintRules that evict.
     """
-    when: float | None = None
-    reasons: set[EvictionReason] = set()
+    due: Due | None = None
     for device in claim.devices:
         for reason, taint in device_taints(device.id, pools, rules):
-            due = _due(device, taint)
-            if due is not None:
-                when = due if when is None else min(when, due)
-                reasons.add(reason)
-    return None if when is None else Due(when, tuple(sorted(reasons)))
+            tolerated = _tolerated(device, taint)
+            if tolerated is not None:
+                due = Due(unix(taint.added) + tolerated, (reason,), tolerated).joined(due)
+    return due
 
 
 def device_taints(
@@ -48,8 +46,8 @@ def device_taints(
         yield EvictionReason.of_rule(rule.metadata), rule.rule.taint
 
 
-def _due(device: AllocatedDevice, taint: Taint) -> float | None:
-    """Return when a taint is no longer tolerated, None if it always is."""
+def _tolerated(device: AllocatedDevice, taint: Taint) -> float | None:
+    """Return for how many seconds a taint is tolerated, None if indefinitely."""
     shortest: float | None = None
     for toleration in device.tolerations:
         if toleration.tolerates(taint):
@@ -57,4 +55,4 @@ def _due(device: AllocatedDevice, taint: Taint) -> float | None:
                 return None
             allowed = float(min(max(0, toleration.seconds), LONGEST))
             shortest = allowed if shortest is None else min(shortest, allowed)
-    return unix(taint.added) + (shortest or 0.0)
+    return shortest or 0.0

@@ -52,13 +52,23 @@ class Due:
 
     when: float  # Unix time in seconds; the past means now
     reasons: tuple[EvictionReason, ...]  # In their order, each once
+    tolerated: float = 0.0  # Seconds from the taint until then, the shortest of all reasons
+
+    def after(self, now: float) -> float:
+        """Return the seconds until then; 0 or less for now.
+
+        Never more than is tolerated, because a taint that is seen was not added in the future:
+        this clock, or the one that gave its time, is wrong.
+        """
+        return min(self.when - now, self.tolerated)
 
     def joined(self, other: Due | None) -> Due:
         """Return the earlier time with the reasons of both."""
         if other is None or other == self:
             return self
         reasons = tuple(sorted({*self.reasons, *other.reasons}))
-        return Due(min(self.when, other.when), reasons)
+        tolerated = min(self.tolerated, other.tolerated)
+        return Due(min(self.when, other.when), reasons, tolerated)
 
     def rules(self) -> tuple[tuple[str, str], ...]:
         """Return name and UID of the rules among the reasons."""

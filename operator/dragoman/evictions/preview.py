@@ -33,7 +33,7 @@ def plan_evictions(facts: EvictionFacts, now: float) -> tuple[Eviction, ...]:
             continue
         due = pod_due(pod, facts.claims.get, dues.of, groups=facts.groups)
         if due is not None:
-            planned.append(Eviction(pod, due, max(0.0, due.when - now)))
+            planned.append(Eviction(pod, due, max(0.0, due.after(now))))
     return tuple(planned)
 
 

@@ -213,15 +213,16 @@ class ClaimApplier:
                 await self.cluster.claims.refresh(namespace, name)
                 return ActionOutcome.STALE
             raise
-        if claim.allocated and not written.allocated:
-            # Our own release: the scheduler cannot be about to allocate this version.
-            metadata = written.metadata
-            self.cluster.state.times.began_long_ago(metadata.uid, IDLE, metadata.resource_version)
-        if written.metadata.deleting and not written.finalizers:
+        metadata = written.metadata
+        if metadata.deleting and not written.finalizers:
             # The last finalizer was removed: the server deleted the claim in the same step.
             self.cluster.claims.deleted(written)
         else:
             self.handlers.store(self.cluster.claims, written, ObjectKey("claim", namespace, name))
+        stored = self.cluster.state.claims.get(namespace, name)
+        if claim.allocated and not written.allocated and stored == written:
+            # Our own release: the scheduler cannot be about to allocate this version.
+            self.cluster.state.times.began_long_ago(metadata.uid, IDLE, metadata.resource_version)
         return ActionOutcome.DONE
 
     async def _delete(self, action: DeleteClaim) -> ActionOutcome:

@@ -112,6 +112,9 @@ class EventHandlers:
         if old is None or _identity(old) != _identity(new):
             # A change of consumers need not wake the up to 256 pods that share the claim.
             self._enqueue_holders(new, by)
+        elif _use(old) != _use(new) and self._has_twin(new):
+            # The owner's status may name the one of them that was not allocated.
+            self._enqueue_owner(new, by)
 
     def _is_just_made(self, claim: Claim, by: ObjectKey | None) -> bool:
         """Whether a pod's worker created the claim, and the pod still needs it."""
@@ -181,12 +184,25 @@ class EventHandlers:
         keys = dict.fromkeys(_key("pod", pod) for pod in pods)  # in their order, which sets lack
         for group in self.state.groups.find("claim", (namespace, name)):
             keys[_key("podgroup", group)] = None
-        owner = claim.metadata.owner
-        if owner is not None and (owner.is_pod or owner.is_pod_group):
-            keys[ObjectKey("pod" if owner.is_pod else "podgroup", namespace, owner.name)] = None
         for key in keys:
             if key != by:
                 self.queue.add(key)
+        self._enqueue_owner(claim, by)
+
+    def _enqueue_owner(self, claim: Claim, by: ObjectKey | None = None) -> None:
+        owner = claim.metadata.owner
+        if owner is not None and (owner.is_pod or owner.is_pod_group):
+            kind: Literal["pod", "podgroup"] = "pod" if owner.is_pod else "podgroup"
+            key = ObjectKey(kind, claim.metadata.namespace, owner.name)
+            if key != by:
+                self.queue.add(key)
+
+    def _has_twin(self, claim: Claim) -> bool:
+        owner = claim.metadata.owner
+        if owner is None:
+            return False
+        place = (claim.metadata.namespace, owner.uid, claim.entry)
+        return len(self.state.claims.find("twin", place)) > 1
 
     def _waits_for_claim(self, pod: Pod) -> bool:
         claims = self.state.claims.namespace(pod.metadata.namespace)
@@ -201,6 +217,11 @@ class EventHandlers:
 def _identity(claim: Claim) -> tuple[object, ...]:
     """Return what planners of pods and PodGroups read of a claim."""
     return (claim.metadata.uid, claim.metadata.owner, claim.metadata.deleting, claim.entry)
+
+
+def _use(claim: Claim) -> tuple[bool, bool]:
+    """Return what planners of pods and PodGroups read of a claim that is one of two."""
+    return claim.allocated, bool(claim.consumers)
 
 
 def _key(kind: Literal["pod", "podgroup", "claim"], found: Pod | PodGroup | Claim) -> ObjectKey:

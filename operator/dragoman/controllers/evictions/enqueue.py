@@ -75,8 +75,11 @@ class EvictionObserver:
                     self.evaluate((claim.metadata.namespace, claim.metadata.name))
 
     def rule_changed(self, old: StoredRule | None, new: StoredRule | None) -> None:
-        """Enqueue a rule that was added, deleted, or whose spec changed."""
+        """Enqueue a rule that was added, deleted, or whose spec or condition changed."""
         if old is not None and new is not None and _same_spec(old, new):
+            if old.progress != new.progress and old.stock_stamp == new.stock_stamp:
+                # Perhaps by a request that was given up, and was done after a newer one.
+                self.queue.add(rule_key(new.metadata.name))
             return
         self.state.rules.change(old, new)
         rule = new or old
@@ -105,10 +108,16 @@ class EvictionObserver:
         if not self.active:
             return
         if old is not None and (new is None or old.metadata.uid != new.metadata.uid):
-            self.state.planned.pop(old.metadata.uid, None)
+            self._cancel(old.metadata.uid)
             old = None
-        if new is not None and (old is None or _uses(old) != _uses(new)):
+        if new is None:
+            return
+        if old is None or _uses(old) != _uses(new):
             self.evaluate_pod(new)
+        elif old.metadata.deleting != new.metadata.deleting:
+            planned = self.state.planned.get(new.metadata.uid)
+            if planned is not None:  # it counts as pending no longer
+                self._enqueue_rules(planned.due)
 
     def evaluate(self, place: Place) -> None:
         """Compute when the pods of a claim must leave, and plan it where that changed."""
@@ -147,16 +156,28 @@ class EvictionObserver:
         due = self._due(pod)
         known = self.state.planned.get(uid)
         if due is None:
-            if known is not None:
-                del self.state.planned[uid]
-                self._enqueue_rules(known.due)
-                if not is_exempt(pod):
-                    self._cancelled(pod)
+            if self._cancel(uid) and not is_exempt(pod):
+                self._cancelled(pod)
             return
         if self.state.is_evicted(uid) or (known is not None and known.due == due):
             return
         self.state.planned[uid] = PlannedEviction((pod.metadata.namespace, pod.metadata.name), due)
         self.enqueue(uid)
+        self._enqueue_rules(due if known is None else due.joined(known.due))
+
+    def _cancel(self, uid: str) -> bool:
+        """Drop a planned eviction; return whether there was one."""
+        planned = self.state.planned.pop(uid, None)
+        if planned is not None:
+            self._enqueue_rules(planned.due)
+        return planned is not None
+
+    def settled(self, uid: str, due: Due, *, evicted: bool) -> None:
+        """Note that a pod was evicted, or was found to have left or ended already."""
+        if evicted:
+            self.state.evicted(uid, due)
+        else:
+            self.state.forget(uid)
         self._enqueue_rules(due)
 
     def _due(self, pod: Pod) -> Due | None:
@@ -178,15 +199,12 @@ class EvictionObserver:
 
     def after(self, due: Due) -> float:
         """Return the seconds until an eviction may begin; 0 or less for now."""
-        return due.when + self._delay - self._clock()
+        return due.after(self._clock()) + self._delay
 
     def _enqueue_rules(self, due: Due) -> None:
+        """Enqueue rules for their conditions, when more changes of their pods were seen."""
         for name, _ in due.rules():
-            self.enqueue_rule_later(name)
-
-    def enqueue_rule_later(self, name: str) -> None:
-        """Enqueue a rule for its condition, when more changes of its pods were seen."""
-        self.queue.add_after(rule_key(name), PERIOD)
+            self.queue.add_after(rule_key(name), PERIOD)
 
 
 def rule_key(name: str) -> EvictionKey:

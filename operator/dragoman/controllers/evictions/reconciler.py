@@ -95,12 +95,8 @@ class EvictionReconciler:
             return
         mode = "own" if self._claims is None else "assist"
         metrics.EVICTIONS.labels(mode, outcome.value).inc()
-        if outcome in {EvictionOutcome.GONE, EvictionOutcome.FINISHED}:
-            self._state.forget(key.uid)
-            return
-        self._state.evicted(key.uid, planned.due)
-        for name, _ in planned.due.rules():
-            self._observer.enqueue_rule_later(name)
+        evicted = outcome not in {EvictionOutcome.GONE, EvictionOutcome.FINISHED}
+        self._observer.settled(key.uid, planned.due, evicted=evicted)
 
     async def _send(self, key: EvictionKey, planned: PlannedEviction) -> EvictionOutcome | None:
         pod = self._state.pod(planned.place)

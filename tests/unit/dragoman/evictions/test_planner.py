@@ -29,6 +29,10 @@ def planned(*objects: Any, now: float = T0, **more: Any) -> dict[str, float]:
     return {one.pod.metadata.name: one.after for one in found}
 
 
+def for_seconds(key: str, seconds: int) -> dict[str, Any]:
+    return {"key": key, **EXISTS, "effect": "NoExecute", "tolerationSeconds": seconds}
+
+
 def tolerating(*tolerations: dict[str, Any]) -> dict[str, float]:
     return planned(*pair("a", result("gpu-0", *tolerations)), BROKEN)
 
@@ -81,27 +85,33 @@ def test_tolerations_of_the_allocation_count(
     assert tolerating(*tolerations) == after
 
 
+def test_a_clock_that_lags_delays_no_eviction() -> None:
+    """A taint that is seen was not added in the future: only what is tolerated is waited for."""
+    toleration = {**EXISTS, "effect": "NoExecute", "tolerationSeconds": 5}
+    both = (*pair("a"), *pair("b", result("gpu-0", toleration)), BROKEN)
+    assert planned(*both, now=T0 - 3600) == {"a": 0.0, "b": 5.0}
+
+
 def test_many_toleration_seconds_do_not_overflow() -> None:
     forever = {**EXISTS, "effect": "NoExecute", "tolerationSeconds": 2**63 - 1}
     assert tolerating(forever)["a"] > 1e10
 
 
 def test_the_earliest_of_several_taints_counts() -> None:
-    tolerated = {"key": "slow", **EXISTS, "effect": "NoExecute", "tolerationSeconds": 60}
-    user, held = pair("a", result("gpu-0", tolerated), result("gpu-1", tolerated))
+    tolerated = (for_seconds("slow", 60), for_seconds("broken", 10))
+    user, held = pair("a", result("gpu-0", *tolerated), result("gpu-1", *tolerated))
     slow = a_slice(gpu_0=taint("slow"), gpu_1=taint("slow", after=-20))
     assert planned(user, held, slow) == {"a": 40.0}
-    both = a_slice(gpu_0=[taint("slow"), taint("broken", after=10)])
+    both = a_slice(gpu_0=[taint("slow"), taint("broken")])
     assert planned(user, held, both) == {"a": 10.0}
 
 
 def test_the_earliest_of_two_claims_counts_with_the_reasons_of_both() -> None:
-    user, first = pair("a", result("gpu-0"))
+    user, first = pair("a", result("gpu-0", for_seconds("broken", 9)))
     user = user.using("more", claim="second")
-    second = holding(claim("second", namespace="ns").reserved_for(user), result("gpu-1"))
-    found = plan_evictions(
-        facts(user, first, second, a_slice(gpu_0=taint(after=9), gpu_1=taint(after=3))), T0
-    )
+    devices = result("gpu-1", for_seconds("broken", 3))
+    second = holding(claim("second", namespace="ns").reserved_for(user), devices)
+    found = plan_evictions(facts(user, first, second, a_slice(gpu_0=taint(), gpu_1=taint())), T0)
     assert [one.after for one in found] == [3.0]
     assert [one.device for one in found[0].due.reasons] == ["gpu-0", "gpu-1"]
 
