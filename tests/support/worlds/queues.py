@@ -176,4 +176,4 @@ def held(
 
 def devices(count: int = 16) -> list[Json]:
     """Make node `n` with GPUs of a DRA driver, and their class."""
-    return [node("n"), gpus("n", count), serving()]
+    return [node("n", allocatable={"pods": "110"}), gpus("n", count), serving()]

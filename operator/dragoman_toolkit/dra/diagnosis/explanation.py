@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dragoman.allocation import TimeBudget
-from dragoman.inventory.facts.parser import parse
+from dragoman.inventory.facts.parser import parse, pod_fact
 from dragoman.inventory.inventory import take
+from dragoman.inventory.snapshots.queuekinds import QUEUE_KINDS
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
+from dragoman.model.fields import MalformedObjectError
 from dragoman.model.metadata import Metadata
 from dragoman_base.words.spelling import closest
 from dragoman_toolkit.diagnosis.files import PlannedCluster, overlaid
@@ -23,8 +25,12 @@ from dragoman_toolkit.dra.diagnosis import object_reports, pods, workload_report
 from dragoman_toolkit.dra.diagnosis.report import DiagnosisView
 from dragoman_toolkit.dra.kinds import WORKLOADS
 from dragoman_toolkit.dra.output import ProgressLine, Report, Unusable
+from dragoman_toolkit.queues.facts import Queues
+from dragoman_toolkit.queues.reasons import HeldBack, is_held
 
 if TYPE_CHECKING:
+    from dragoman.inventory.snapshots.documents import Document
+    from dragoman.inventory.snapshots.snapshot import Snapshot
     from dragoman.model.metadata import Metadata
     from dragoman_toolkit.dra.cluster.source import Source
 
@@ -76,6 +82,7 @@ def reports(  # noqa: PLR0913, PLR0917 — one parameter for each option
         snapshot = with_pod(source, snapshot, name)
     if files:
         require_valid(files, snapshot.kubernetes)
+    snapshot = _with_queues(source, snapshot, kind, names)
     planned = overlaid(snapshot, trees, source.namespace)
     world = parse(planned.snapshot)
     inventory = take(world, source.profile(world))
@@ -91,6 +98,7 @@ def reports(  # noqa: PLR0913, PLR0917 — one parameter for each option
             notes=unsure,
             progress=progress,
             snapshot=planned.snapshot,
+            held=HeldBack(Queues(planned.snapshot, world), inventory),
         )
         if filenames:
             return _of_files(view, planned)
@@ -99,6 +107,28 @@ def reports(  # noqa: PLR0913, PLR0917 — one parameter for each option
                 return workload_reports.planned(view, named, planned.pods)
             return workload_reports.workload(view, named, lambda pod: _kubelet(source, pod))
         return [_of_object(source, view, kind, name) for name in names]
+
+
+def _with_queues(source: Source, snapshot: Snapshot, kind: str, names: tuple[str, ...]) -> Snapshot:
+    """Return the snapshot with the objects of queue managers, where they may hold a pod back."""
+    if source.snapshot or not (kind in WORKLOADS or (kind == "pod" and names)):
+        return snapshot
+    wanted = {name.rpartition("/")[2] for name in names}
+    pods_named = [
+        one for one in snapshot.of("pods") if (one.get("metadata") or {}).get("name") in wanted
+    ]
+    if kind == "pod" and not any(map(_may_be_held, pods_named)):
+        return snapshot
+    more = source.read(QUEUE_KINDS)
+    # Without the rights to read queues, gates are named as what they are.
+    return replace(snapshot, objects={**snapshot.objects, **more.objects})
+
+
+def _may_be_held(pod: Document) -> bool:
+    try:
+        return is_held(pod_fact(pod))
+    except MalformedObjectError:
+        return False
 
 
 def _of_object(source: Source, view: DiagnosisView, kind: str, name: str) -> Report:

@@ -27,6 +27,7 @@ from dragoman_toolkit.dra.inventory import who_table
 from dragoman_toolkit.dra.missing import elsewhere, missing
 from dragoman_toolkit.dra.output import Cell, Exit, Report, Table, Unusable
 from dragoman_toolkit.dra.preemption.reading import explained_plan, sentence
+from dragoman_toolkit.queues.reasons import HELD, is_held, told, without_holds
 
 Kubelet = Callable[[Metadata], str]
 USERS = 10
@@ -58,6 +59,12 @@ def pod(
         ended = f"Pod {key} has ended ({found.pod.phase}): it needs no devices any more."
         return report(view, Explanation(Subject(found), Answer.FITS), (ended,))
     subject = subjects.of_pod(world, found, planned=planned)
+    if view.held is not None and is_held(found) and not planned:
+        if any(one.code is ObstacleCode.CLAIM_NOT_CREATED for one in subject.obstacles):
+            # What its claims will ask for is in their templates.
+            subject = subjects.of_pod(world, found, planned=True)
+        known = told(subject.obstacles, [*view.held.of_pod(found)])
+        subject = replace(subject, obstacles=known)
     silent = not subject.wanted and not subject.allocated and not subject.obstacles
     if silent and found.pod.entries and "resourceclaims" not in world.listed:
         unread = f"Pod {key}: its claims are unknown, because you cannot list resourceclaims."
@@ -66,7 +73,40 @@ def pod(
         return report(view, Explanation(subject, Answer.FITS), (f"Pod {key} uses no claims.",))
     if found.pod.node_name and not subject.stopped:
         return allocated(view, subject, kubelet)
+    if any(one.code in HELD for one in subject.obstacles):
+        return _held(view, subject, f"Pod {key}")
     return _searched(view, subject, f"Pod {key}", planned=planned)
+
+
+def _held(view: DiagnosisView, subject: Subject, title: str) -> Report:
+    """Say who holds a pod back, and whether it has devices when it is let through."""
+    free = replace(subject, obstacles=without_holds(subject.obstacles))
+    later = _searched(view, free, title, planned=True)
+    holds = [one for one in subject.obstacles if one.code in HELD]
+    fits = later.document["answer"] in (Answer.FITS, Answer.ALLOCATED)
+    how = "fits" if fits else "still does not fit"
+    first, *rest = later.blocks or ("",)
+    said = first.text if isinstance(first, Cell) else str(first)
+    uses = said if subject.wanted or subject.allocated or not fits else "it needs no devices."
+    blocks = (
+        f"{title} is held back, and no scheduler looks at it:",
+        *(f"{one.text[0].upper()}{one.text[1:]}" for one in holds),
+        "",
+        f"When it is let through it {how}: {uses}",
+        *rest,
+    )
+    document = {
+        **later.document,
+        "answer": str(Answer.STOPPED),
+        "whenLetThrough": later.document["answer"],
+        "obstacles": [
+            {"code": str(one.code), "message": one.message, "remedy": one.remedy}
+            for one in subject.obstacles
+        ],
+        "schedulerMessage": None,
+    }
+    status = Exit.UNKNOWN if later.status is Exit.UNKNOWN else Exit.OBSTACLE
+    return replace(later, document=document, blocks=blocks, status=status)
 
 
 def claim(view: DiagnosisView, key: str) -> Report:

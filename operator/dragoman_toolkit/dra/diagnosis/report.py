@@ -18,6 +18,7 @@ from dragoman_toolkit.diagnosis.suggestions.suggest import confirmed
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.diagnosis.text import reasons_of, request_text
 from dragoman_toolkit.dra.output import Cell, Exit, Report, Table
+from dragoman_toolkit.queues.reasons import HeldBack
 
 _STATUS = {
     Answer.FITS: Exit.CLEAR,
@@ -40,6 +41,7 @@ class DiagnosisView:
     # Called with a thing and how many of it were looked at
     progress: Callable[[str, int], None] = lambda thing, count: None  # noqa: ARG005 — nothing
     snapshot: Snapshot | None = None  # The objects behind the inventory, where they are at hand
+    held: HeldBack | None = None  # Who holds pods back, where that was read
     _cluster: Cluster | None = field(default=None)
 
     @property

@@ -4,17 +4,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dragoman.diagnosis.answers import Answer, Explanation
+from dragoman.diagnosis.obstacles import Obstacle
+from dragoman.diagnosis.subject import Subject
 from dragoman.diagnosis.wording import shortened
 from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.documents import TEMPLATE_HASH
 from dragoman.model.fields import mapping
+from dragoman.model.metadata import Metadata
+from dragoman.model.pod import Pod
 from dragoman_base.words.spelling import closest
 from dragoman_toolkit.diagnosis.files import PlannedWorkload
 from dragoman_toolkit.diagnosis.simulate import place
 from dragoman_toolkit.dra.cluster.subjects import NamedWorkload
 from dragoman_toolkit.dra.diagnosis import pods
 from dragoman_toolkit.dra.diagnosis.report import DiagnosisView
+from dragoman_toolkit.dra.diagnosis.report import report as explained
 from dragoman_toolkit.dra.diagnosis.simulation import placed_workload
 from dragoman_toolkit.dra.inventory import who_table
 from dragoman_toolkit.dra.kinds import kind_of
@@ -34,11 +40,20 @@ def planned(view: DiagnosisView, named: NamedWorkload, keys: Iterable[str]) -> l
     said = (
         f"{named.title} has no pods yet{f': it is {why}' if why else ''}. As if they were created:"
     )
+    holds = [*view.held.suspended(named.key)] if why and view.held else []
+    obstacles = [
+        {"code": str(one.code), "message": one.message, "remedy": one.remedy} for one in holds
+    ]
+    lines = [f"{one.text[0].upper()}{one.text[1:]}" for one in holds[1:]]
     return [
         replace(
             one,
-            document={**one.document, "workload": document(named, ())},
-            blocks=(said, "", *one.blocks),
+            document={
+                **one.document,
+                "obstacles": [*obstacles, *one.document["obstacles"]],
+                "workload": document(named, ()),
+            },
+            blocks=(*([*lines, ""] if lines else ()), said, "", *one.blocks),
             status=Exit.OBSTACLE if why and one.status is Exit.CLEAR else one.status,
         )
         for one in (pods.pod(view, key, planned=True) for key in keys)
@@ -55,6 +70,8 @@ def workload(view: DiagnosisView, named: NamedWorkload, kubelet: pods.Kubelet) -
     assert named.kind is not None  # a pod has answers of its own
     found = members(world, named.kind, named.key)
     if not found:
+        if view.held and (holds := [*view.held.of_job(named.key)]):
+            return [_suspended(view, named, holds)]
         raise missing(world, _unknown(world, named), "pods")
     waiting = [one for one in found if waits(one)]
 
@@ -74,6 +91,16 @@ def workload(view: DiagnosisView, named: NamedWorkload, kubelet: pods.Kubelet) -
         _introduced(named, found, group, one, more if index == len(answers) - 1 else ())
         for index, (group, one) in enumerate(answers)
     ]
+
+
+def _suspended(view: DiagnosisView, named: NamedWorkload, holds: Sequence[Obstacle]) -> Report:
+    """Say why a Job of a file has no pods; what they would ask of nodes is not in it."""
+    namespace, _, name = named.key.partition("/")
+    pod = PodFact(Pod(metadata=Metadata(namespace, name)))
+    explanation = Explanation(Subject(pod, obstacles=tuple(holds)), Answer.STOPPED)
+    lines = tuple(f"{one.text[0].upper()}{one.text[1:]}." for one in holds)
+    found = explained(view, explanation, (f"{named.title} does not run:", *lines))
+    return replace(found, document={**found.document, "workload": document(named, ())})
 
 
 def of_files(view: DiagnosisView, found: PlannedWorkload) -> list[Report]:

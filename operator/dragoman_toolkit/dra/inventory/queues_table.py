@@ -11,15 +11,15 @@ from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.queuekinds import MANAGERS, QUEUE_KINDS
 from dragoman_base.words import counted
 from dragoman_toolkit.dra import notes
-from dragoman_toolkit.dra.inventory.top_tables import quantity_text
 from dragoman_toolkit.dra.missing import missing, near_names
 from dragoman_toolkit.dra.output import Cell, Exit, Report, Table
 from dragoman_toolkit.dra.reports import Nothing
+from dragoman_toolkit.queues.amounts import quantity_text
 from dragoman_toolkit.queues.facts import UNIT, Queues
-from dragoman_toolkit.queues.held import Code
 from dragoman_toolkit.queues.managers import TITLES
 from dragoman_toolkit.queues.rows import rows
-from dragoman_toolkit.queues.usage import Difference, Row, Side
+from dragoman_toolkit.queues.usage import Row, Side
+from dragoman_toolkit.queues.wording import WHY, text_of
 
 if TYPE_CHECKING:
     from dragoman_toolkit.dra.cluster.source import Source
@@ -148,39 +148,6 @@ def _reasons(row: Row, *, wide: bool) -> Iterator[str]:
         yield text_of(one)
     for subject, code in sorted(row.refused.items()):
         yield f"{subject} waits indefinitely: {WHY[code]}"
-
-
-WHY = {
-    Code.NOT_STARTED: "whose pods are not started",
-    Code.ENDED: "whose pods have ended",
-    Code.IDLE_CLAIM: "which nothing reserves",
-    Code.EVICTED: "evicted, still end",
-    Code.NO_QUEUE: "",
-    Code.GATE_OFF: "claims are not charged",
-    Code.NOT_MAPPED: "its DeviceClass is not mapped in deviceClassMappings",
-    Code.CLAIM_BY_NAME: "claims by name are not charged",
-    Code.ALL_DEVICES: "allocationMode All is not charged",
-    Code.ALTERNATIVES: "alternatives are not charged",
-    Code.ADMIN_ACCESS: "with admin access",
-    Code.CLASS_MOVED: "whose class is not the one that was charged",
-    Code.SHARED_CLAIM: "shared with another queue, and charged in both",
-    Code.UNKNOWN_VERSION: "not charged; why depends on the version of the queue manager",
-}
-
-
-def text_of(one: Difference) -> str:
-    """Say one reason."""
-    amount = quantity_text(one.amount)
-    match one.code:
-        case Code.NOT_STARTED | Code.ENDED | Code.CLASS_MOVED:
-            return f"{amount} for {one.subject}, {WHY[one.code]}"
-        case Code.EVICTED:
-            return f"{amount} of {one.subject}, {WHY[one.code]}"
-        case Code.NO_QUEUE:
-            return f"{amount} by {one.subject}"
-        case Code.IDLE_CLAIM:
-            return f"{amount} by {one.subject}, {WHY[one.code]}"
-    return f"{amount} by {one.subject}: {WHY[one.code]}"
 
 
 def _number(nanos: int) -> int | str:

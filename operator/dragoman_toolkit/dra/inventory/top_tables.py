@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from dragoman.inventory.ages import UNKNOWN, age
@@ -17,6 +16,7 @@ from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.missing import missing
 from dragoman_toolkit.dra.output import Cell, Report, Table
 from dragoman_toolkit.dra.reports import Nothing
+from dragoman_toolkit.queues.amounts import quantity_text
 from dragoman_toolkit.quotas import Charge, NamespaceRow
 
 if TYPE_CHECKING:
@@ -320,20 +320,6 @@ def _shares(shares: tuple[Share, ...]) -> str:
         )
         or UNKNOWN
     )
-
-
-_BINARY = ((1 << 50, "Pi"), (1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
-
-
-def quantity_text(nanos: int) -> str:
-    """Write units of 10^-9 as a quantity."""
-    whole, rest = divmod(nanos, 10**9)
-    if rest:
-        return f"{(Decimal(nanos) / 10**9).normalize():f}"
-    for unit, suffix in _BINARY:
-        if whole and whole % unit == 0:
-            return f"{whole // unit}{suffix}"
-    return str(whole)
 
 
 def _pools(inventory: Inventory) -> Mapping[str, Any]:
