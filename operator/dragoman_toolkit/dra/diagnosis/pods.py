@@ -90,7 +90,7 @@ def _held(view: DiagnosisView, subject: Subject, title: str) -> Report:
     uses = said if subject.wanted or subject.allocated or not fits else "it needs no devices."
     blocks = (
         f"{title} is held back, and no scheduler looks at it:",
-        *(f"{one.text[0].upper()}{one.text[1:]}" for one in holds),
+        *(one.text for one in holds),
         "",
         f"When it is let through it {how}: {uses}",
         *rest,

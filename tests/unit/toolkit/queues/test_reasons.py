@@ -167,7 +167,7 @@ def test_the_topology_is_waited_for_after_the_admission(tmp_path: Path) -> None:
 def test_a_foreign_gate_is_named_with_what_is_known_of_it(tmp_path: Path) -> None:
     document, said = explained(tmp_path, *devices(), *gated("example.com/x"))
     assert [one["code"] for one in document["obstacles"]] == ["GateHolds"]
-    assert "Held by scheduling gate example.com/x" in said
+    assert "held by scheduling gate example.com/x" in said
     assert "not known" in said
 
 
