@@ -12,6 +12,8 @@ from dragoman_toolkit.dra.reports import Unusable
 if TYPE_CHECKING:  # heavy, and not needed for --help
     from dragoman.inventory.facts.world import World
 
+LACKING = "not in the file"
+"""Why a file that kubectl wrote shows no objects of a kind."""
 SHOWN = 5
 """Names that a hint lists."""
 
@@ -23,6 +25,10 @@ def cannot_tell(unseen: Iterable[Mapping[str, Any]]) -> str:
         unseen: As in every document: `resource`, and `outsideOf` for all but one namespace.
     """
     everywhere: dict[str, list[str]] = {}
+    unseen = [*unseen]
+    if unseen and all(one["reason"] == LACKING for one in unseen):
+        names = ", ".join(str(one["resource"]) for one in unseen)
+        return f"Cannot tell: the file has no {names}; list them in `kubectl get` as well"
     for one in unseen:
         everywhere.setdefault(str(one["outsideOf"] or ""), []).append(str(one["resource"]))
     parts = [

@@ -6,6 +6,7 @@ newer dragoman added are kept out of the way: unknown kinds are ignored.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, BinaryIO
 
 import orjson
@@ -36,7 +37,8 @@ MIGRATION = "migration"
 """What `kubectl dra migrate` reads beyond all other commands: labels of nodes."""
 QUEUES = "queues"
 """Objects of queue managers: without it, snapshots have them only where they are few."""
-_GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"
+"""How compressed files begin."""
 _VERSIONS = {
     "Namespace": "v1",
     "Node": "v1",
@@ -123,14 +125,27 @@ def dump(snapshot: Snapshot, *, version: str) -> Iterator[bytes]:
             yield _line({"apiVersion": api_version, "kind": queue.kind, **document})
 
 
-def read(file: BinaryIO) -> Snapshot:
+def is_header(line: bytes) -> bool:
+    """Whether a line is the first one of a snapshot, or of what was meant as one."""
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(found, dict) and found.get("apiVersion") == API_VERSION
+
+
+def read(file: BinaryIO, first: bytes = b"") -> Snapshot:
     """Read a snapshot from a file, a pipe or a device, which may have no end.
+
+    Args:
+        file: Where it is read from.
+        first: The first line, where it was read already.
 
     Raises:
         SnapshotError: A line is too long or not a JSON object, the first one is not a header, or
             the file is larger than MAX_SIZE.
     """
-    return load(_bounded(file))
+    return load(chain([first] if first else [], _bounded(file)))
 
 
 def _bounded(file: BinaryIO) -> Iterator[bytes]:
@@ -197,7 +212,7 @@ def _unseen(header: Mapping[str, Any]) -> Iterator[Unseen]:
 
 
 def _object(number: int, line: bytes) -> Mapping[str, Any]:
-    if line[:2] == _GZIP:
+    if line[:2] == GZIP:
         raise SnapshotError(f"line {number}: compressed: gunzip it first")
     if len(line) > MAX_LINE:
         raise SnapshotError(f"line {number}: longer than {MAX_LINE >> 20} MiB")

@@ -11,7 +11,6 @@ import click
 
 from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman_base import versions
-from dragoman_base.files import UnreadableError, opened, reason
 from dragoman_toolkit.dra.output import ProgressLine, Unusable
 
 if TYPE_CHECKING:  # heavy, and not needed for --help
@@ -125,12 +124,6 @@ def parse_profile(text: str) -> tuple[str, dict[str, bool]]:
 
 
 def _load(path: Path) -> Snapshot:
-    from dragoman.inventory.snapshots.snapshot import SnapshotError, read  # noqa: PLC0415 — heavy
+    from dragoman_toolkit.dra.cluster import dumps  # noqa: PLC0415 — heavy
 
-    try:
-        with opened(path) as file:
-            return read(file)
-    except (OSError, UnreadableError) as error:
-        raise Unusable(f"{path}: {reason(error)}") from None
-    except SnapshotError as error:
-        raise Unusable(f"{path}: {error}") from None
+    return dumps.load(path)

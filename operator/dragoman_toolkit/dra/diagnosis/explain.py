@@ -33,7 +33,7 @@ Examples:
   kubectl dra explain template h200-pair -n ml  # would a claim from it fit?
   kubectl dra explain class gpu.nvidia.com      # what does it select?
   kubectl dra explain node node-4
-  kubectl dra explain device gpu.nvidia.com/node-4/gpu-3
+  kubectl dra explain device gpu.nvidia.com/node-4/gpu-3   # or its UUID or PCI address
 
 \b
 Exit status:

@@ -23,6 +23,7 @@ from dragoman_toolkit.dra.cluster.ended import with_pod
 from dragoman_toolkit.dra.cluster.files import documents, require_valid
 from dragoman_toolkit.dra.diagnosis import object_reports, pods, workload_reports
 from dragoman_toolkit.dra.diagnosis.report import DiagnosisView
+from dragoman_toolkit.dra.inventory.hardwareids import devices_with
 from dragoman_toolkit.dra.kinds import WORKLOADS
 from dragoman_toolkit.dra.output import ProgressLine, Report, Unusable
 from dragoman_toolkit.queues.facts import Queues
@@ -140,6 +141,12 @@ def _of_object(source: Source, view: DiagnosisView, kind: str, name: str) -> Rep
         }
         return answers[kind](view.inventory, name)
     key = name if "/" in name else f"{_namespace(source, view, kind, name)}/{name}"
+    if (
+        kind == "pod"
+        and key not in view.inventory.world.pods
+        and devices_with(view.inventory, name)
+    ):
+        return object_reports.device(view.inventory, name)
     if kind == "pod":
         # Snapshots have no pods that had ended.
         absent = ", or it had ended" if source.snapshot else ""

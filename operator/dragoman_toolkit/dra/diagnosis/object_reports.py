@@ -14,10 +14,10 @@ from dragoman_base.words.spelling import closest
 from dragoman_cel import selectors
 from dragoman_cel.errors import CompileError
 from dragoman_toolkit.dra import notes
-from dragoman_toolkit.dra.inventory import who_table
+from dragoman_toolkit.dra.inventory import hardwareids, who_table
 from dragoman_toolkit.dra.inventory.top_tables import taints_of
 from dragoman_toolkit.dra.missing import missing, near_names
-from dragoman_toolkit.dra.output import Cell, Exit, Report, Table
+from dragoman_toolkit.dra.output import Cell, Exit, Report, Table, Unusable
 
 
 def device_class(inventory: Inventory, name: str) -> Report:
@@ -169,6 +169,13 @@ def _users(device: InventoryDevice) -> list[str]:
 def device(inventory: Inventory, name: str) -> Report:
     """Say what a device is, which classes select it, who has it and what keeps claims away."""
     found = next((one for one in inventory.devices.values() if str(one.id) == name), None)
+    if found is None:
+        meant = hardwareids.devices_with(inventory, name)
+        if len(meant) > 1:
+            names = ", ".join(str(one.id) for one in meant)
+            raise Unusable(f"device {name} is one of {names}: name one of them")
+        found = meant[0] if meant else None
+        name = str(found.id) if found else name
     if found is None:
         hint = who_table.near_device(inventory, name)
         text = f"device {name} not found: names are driver/pool/device, as in `top`{hint}"

@@ -9,7 +9,7 @@ import click
 
 from dragoman_toolkit.dra.cluster import completion
 from dragoman_toolkit.dra.cluster.options import connected, output_option
-from dragoman_toolkit.dra.kinds import required_kind
+from dragoman_toolkit.dra.kinds import WORKLOADS, required_kind
 from dragoman_toolkit.dra.output import show
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ _EXAMPLES = """\
 Examples:
   kubectl dra who gpu.nvidia.com/node-4/gpu-3   # one device: driver/pool/device
   kubectl dra who gpu.nvidia.com/node-4         # all devices of a pool
+  kubectl dra who GPU-7d1c0a52-2f6b-4b0e-9d7e-000000000001   # UUID, PCI address or serial number
+  kubectl dra who node-4                        # all devices of a node
+  kubectl dra who job/trainer -n ml             # those of a workload's pods
   kubectl dra who trainer-1 -n ml               # a pod or a claim, whichever has the name
   kubectl dra who claim/trainer-1-gpu -n ml -o wide
 
@@ -44,7 +47,11 @@ def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[Co
 
 @click.command(epilog=_EXAMPLES)
 @click.argument(
-    "words", metavar="DEVICE|CLAIM|POD", nargs=-1, required=True, shell_complete=_complete
+    "words",
+    metavar="DEVICE|CLAIM|POD|NODE|WORKLOAD",
+    nargs=-1,
+    required=True,
+    shell_complete=_complete,
 )
 @connected
 @output_option
@@ -62,6 +69,6 @@ def _target(words: tuple[str, ...]) -> str:
     if len(words) == 1:
         return words[0]
     if len(words) > 2:
-        raise click.UsageError("give one device, claim or pod")
-    kind = required_kind(words[0], ("pod", "claim", "device"))
+        raise click.UsageError("give one device, claim, pod, node or workload")
+    kind = required_kind(words[0], ("pod", "claim", "device", "node", *WORKLOADS))
     return f"{kind}/{words[1]}"

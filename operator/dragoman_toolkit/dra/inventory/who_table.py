@@ -11,16 +11,20 @@ from dragoman.inventory.inventory import DeviceState, Inventory, InventoryDevice
 from dragoman.maintenance.targets import Target, near
 from dragoman.model.deviceid import DeviceID
 from dragoman_toolkit.dra import notes
+from dragoman_toolkit.dra.cluster import subjects
 from dragoman_toolkit.dra.cluster.ended import with_pod
+from dragoman_toolkit.dra.inventory import hardwareids
 from dragoman_toolkit.dra.inventory.top_tables import taints_of
-from dragoman_toolkit.dra.kinds import kind_of
+from dragoman_toolkit.dra.kinds import WORKLOADS, kind_of
 from dragoman_toolkit.dra.missing import elsewhere, missing
 from dragoman_toolkit.dra.output import Cell, Report, Table, Unusable
+from dragoman_toolkit.workloadpods import members, states
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from dragoman.inventory.facts.world import PodFact
+    from dragoman.inventory.snapshots.snapshot import Snapshot
     from dragoman.model.device import Content
     from dragoman_toolkit.dra.cluster.source import Source
 
@@ -32,6 +36,9 @@ Row = tuple[InventoryDevice, Holding | None, User | None]
 def report(source: Source, target: str, *, wide: bool) -> Report:
     """Read the cluster, and answer; see `answer`."""
     snapshot = source.read(_NEEDS)
+    word, slash, rest = target.partition("/")
+    if slash and rest and kind_of(word) in WORKLOADS:
+        return _of_workload(source, snapshot, kind_of(word), rest, wide=wide)
     kind, name = parsed(target)
     if kind == "pod":
         snapshot = with_pod(source, snapshot, name)
@@ -41,20 +48,36 @@ def report(source: Source, target: str, *, wide: bool) -> Report:
     return answer(inventory, target, namespace, wide=wide)
 
 
+def _of_workload(source: Source, snapshot: Snapshot, kind: str, name: str, *, wide: bool) -> Report:
+    """Return which devices the pods of a workload have."""
+    meant, snapshot = subjects.named(source, snapshot, kind, name)
+    world = parse(snapshot)
+    if meant.kind is None:
+        pods = [one for one in (world.pods.get(meant.key),) if one]
+    else:
+        pods = members(world, meant.kind, meant.key)
+    found = of_pods(take(world, source.profile(world)), pods, wide=wide)
+    if found is None:
+        do = f"has no devices: {states(pods)}" if pods else "has no pods"
+        raise missing(world, f"{kind} {meant.key} {do}", "pods", "resourceclaims")
+    return found
+
+
 def answer(inventory: Inventory, target: str, namespace: str, *, wide: bool) -> Report:
     """Return who has a device, or what a claim or pod has.
 
     Args:
         inventory: What is known.
         target: `driver/pool/device`, `driver/pool`, or a claim or pod: `name`, `namespace/name`,
-            each with `claim/` or `pod/` in front where it is meant alone.
+            each with `claim/` or `pod/` in front where it is meant alone. A device also by what
+            identifies it: UUID, PCI address or serial number; a node's name stands for its devices.
         namespace: Of names without one; empty for any.
         wide: Whether more columns are wanted.
 
     Raises:
         Unusable: Nothing has that name.
     """
-    rows = list(_rows(inventory, target, namespace))
+    rows = list(_rows(inventory, target, namespace)) or list(_of_node(inventory, target))
     if not rows:
         raise _nothing(inventory, target, namespace)
     return _report(inventory, rows, wide=wide)
@@ -77,7 +100,7 @@ def of_pod(inventory: Inventory, pod: PodFact, claims: Collection[str]) -> Repor
     return _report(inventory, rows, wide=False) if rows else None
 
 
-def of_pods(inventory: Inventory, pods: Iterable[PodFact]) -> Report | None:
+def of_pods(inventory: Inventory, pods: Iterable[PodFact], *, wide: bool = False) -> Report | None:
     """Return which devices pods have; None where they have none."""
     keys = {pod.key for pod in pods}
     rows: list[Row] = [
@@ -87,7 +110,7 @@ def of_pods(inventory: Inventory, pods: Iterable[PodFact]) -> Report | None:
         for user in holding.users
         if user.key in keys
     ]
-    return _report(inventory, rows, wide=False) if rows else None
+    return _report(inventory, rows, wide=wide) if rows else None
 
 
 def _report(inventory: Inventory, rows: list[Row], *, wide: bool) -> Report:
@@ -112,7 +135,7 @@ def _report(inventory: Inventory, rows: list[Row], *, wide: bool) -> Report:
 def _rows(inventory: Inventory, target: str, namespace: str) -> Iterator[Row]:
     kind, name = parsed(target)
     if kind in ("", "device"):
-        devices = [*_named(inventory, name)]
+        devices = [*_named(inventory, name)] or hardwareids.devices_with(inventory, name)
         for device in devices:
             yield from _of_device(device)
         if devices:
@@ -125,6 +148,14 @@ def _rows(inventory: Inventory, target: str, namespace: str) -> Iterator[Row]:
                 for user in holding.users:
                     if _means(name, namespace, user.key):
                         yield device, holding, user
+
+
+def _of_node(inventory: Inventory, target: str) -> Iterator[Row]:
+    """Yield the devices of a node that is named."""
+    name = target.partition("/")[2] if kind_of(target.partition("/")[0]) == "node" else target
+    for device in inventory.devices.values():
+        if device.node == name:
+            yield from _of_device(device)
 
 
 def _means(name: str, namespace: str, key: str) -> bool:
@@ -285,7 +316,7 @@ def _nothing(inventory: Inventory, target: str, namespace: str) -> Unusable:
         text = f"pod {key} has no devices: `kubectl dra explain pod` says why"
         return missing(world, text, "resourceclaims")
     where = f"namespace {namespace}" if namespace else "any namespace"
-    text = f"no device, claim or pod {target} (in {where})"
+    text = f"no device, claim, pod or node {target} (in {where})"
     if kind:
         text = f"{kind} {name if kind == 'device' else key} not found"
     return missing(world, text + _near(inventory, name, key), *_SOURCES)

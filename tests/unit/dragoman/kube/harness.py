@@ -28,6 +28,7 @@ class Token:
     missing: int = 0
     certificate_files: tuple[str, ...] = ()
     server_name: str = ""
+    proxy: str = ""
     impersonation: tuple[tuple[str, str], ...] = ()
 
     async def authorization(self) -> str:
