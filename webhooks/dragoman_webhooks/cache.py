@@ -96,6 +96,19 @@ class Caches:
             self._responses = registry, cache
         return cache
 
+    def forget(self, registry: Registry) -> None:
+        """Remove the results of schemas that are not active any more."""
+        configs = (
+            config.digest
+            for one in registry.objects.values()
+            if one.active
+            for config in one.active.configs.values()
+        )
+        active = frozenset(configs)
+        for key in self.results:
+            if key[0] not in active:
+                self.results.pop(key, None)
+
 
 def _result_size(key: Key, result: ValidationResult) -> int:
     errors = (*result.errors, *result.warnings)

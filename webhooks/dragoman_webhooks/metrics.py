@@ -1,8 +1,11 @@
 """The metrics of the webhook."""
 
+from contextlib import suppress
 from functools import cache, partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from dragoman_webhooks.response import ALLOWED, DENIED, WARNED
 
 REGISTRY = CollectorRegistry(auto_describe=True)
 _counter = partial(Counter, registry=REGISTRY)
@@ -49,3 +52,10 @@ def _reviews(verdict: str, resource: str) -> Counter:
 def count(verdict: str, resource: str) -> None:
     """Count a review; the labels are looked up once, because that takes as long as counting."""
     _reviews(verdict, resource).inc()
+
+
+def forget(driver: str) -> None:
+    """Remove what was counted for a driver that has no schema any more."""
+    for verdict in (ALLOWED, WARNED, DENIED):
+        with suppress(KeyError):
+            FINDINGS.remove(verdict, driver)

@@ -69,6 +69,7 @@ class WebhookServer:
     ) -> None:
         limits = limits or ServerLimits()
         self._registry = registry
+        self._known = Registry()
         self._ready = ready
         self._executor = ReviewExecutor(limits.deadline, limits.queued_reviews, count_devices)
         bodies = BodyBudget(limits.body_bytes, guaranteed=INLINE_BYTES)
@@ -125,7 +126,7 @@ class WebhookServer:
     def _review(self, request: Request) -> Response | asyncio.Future[Response]:
         began = time.perf_counter()
         body = request.body
-        registry = self._registry()
+        registry = self._current()
         try:
             result = self._executor.inline(body, registry)
         except Exception as error:  # noqa: BLE001 — every error must become an HTTP error
@@ -134,6 +135,16 @@ class WebhookServer:
             return _reviewed(result, began)
         queued = self._executor.queued(body, registry, result, request.peer)
         return asyncio.get_running_loop().create_task(self._respond_later(queued, began))
+
+    def _current(self) -> Registry:
+        """Return the schemas; of those that are gone, nothing is kept."""
+        registry = self._registry()
+        if registry is not self._known:
+            for driver in self._known.drivers.keys() - registry.drivers.keys():
+                metrics.forget(driver)
+            self._executor.caches.forget(registry)
+            self._known = registry
+        return registry
 
     async def _respond_later(
         self, queued: Coroutine[None, None, ReviewResult], began: float

@@ -325,9 +325,10 @@ class Informer(Generic[Fact]):
         metadata = item.get("metadata") or {}
         namespace, name = metadata.get("namespace"), metadata.get("name")
         known = self.store.get(namespace or "", name or "")
-        if event_type == "DELETED" and known is not None:
-            # A relist knows only the metadata of what is gone; the stored fact has the rest.
-            if known.metadata.uid == metadata.get("uid"):
+        if event_type == "DELETED":
+            # A relist knows only the metadata of what is gone; the stored fact has the rest. Where
+            # none is stored, the deletion was known before: an event came beside the relist.
+            if known is not None and known.metadata.uid == metadata.get("uid"):
                 self.missing(known)
             return
         log.error(

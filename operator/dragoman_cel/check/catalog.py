@@ -13,6 +13,8 @@ _MOST = 64 * 64
 """Cells of the largest table that is computed."""
 _SHOWN = 2
 _FAR = 1 << 31
+_KEPT_LENGTH = 128
+"""Characters of a name whose answer is kept."""
 
 
 class Catalog:
@@ -20,8 +22,7 @@ class Catalog:
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = sorted({*names, *_TYPES}, key=lambda name: (len(name), name))
-        self.near = lru_cache(1024)(self._near)
-        """As `_near`; the same name often occurs again."""
+        self._kept = lru_cache(1024)(self._near)
 
     def suggestion(self, name: str) -> str:
         """Return the end of a message about a name that is not declared."""
@@ -29,6 +30,10 @@ class Catalog:
         if not found or found == (name,):
             return ""
         return f" (did you mean {' or '.join(repr(one) for one in found)}?)"
+
+    def near(self, name: str) -> tuple[str, ...]:
+        """As `_near`; the same name often occurs again, but no long one."""
+        return (self._kept if len(name) <= _KEPT_LENGTH else self._near)(name)
 
     def _near(self, name: str) -> tuple[str, ...]:
         """Return the name itself where it is known, else at most two that are nearest."""

@@ -4,14 +4,17 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 import re2
 
 from dragoman_cel.budget import compiling
 from dragoman_cel.errors import OperationError
 
-_CACHED = 128
-"""Number of cached patterns."""
+_CACHED = 32
+"""Patterns that are kept although nothing uses them any more, each of at most `SMALL_MEMORY`."""
+_CACHED_LENGTH = 4096
+"""Characters of such a pattern: longer ones are compiled for whoever uses them."""
 _REMEMBERED = 256
 """Cached results per pattern; devices and objects repeat the same few short texts."""
 _REMEMBERED_LENGTH = 128
@@ -82,7 +85,7 @@ class Regex:
         steps: Plain steps of its compilation, about a microsecond each.
     """
 
-    __slots__ = ("_answers", "_match", "_size", "pattern", "steps")
+    __slots__ = ("__weakref__", "_answers", "_match", "_size", "pattern", "steps")
 
     def __init__(self, pattern: str, compiled: Any) -> None:
         self.pattern = pattern
@@ -161,10 +164,10 @@ def compile_regex(pattern: str) -> Regex:
     """
     limits = compiling.get()
     if limits is None:
-        return _compiled_small(pattern) or _compiled_large(pattern)
+        return _small(pattern) or _large(pattern)
     limits.check()
     try:
-        regex = _compiled_small(pattern)
+        regex = _small(pattern)
     except OperationError:
         limits.spend(failed_small_steps(pattern))
         raise
@@ -175,6 +178,27 @@ def compile_regex(pattern: str) -> Regex:
     limits.spend(regex.steps)
     limits.patterns.add(pattern)
     return regex
+
+
+def _small(pattern: str) -> Regex | None:
+    """Return a pattern of at most `SMALL_MEMORY`, None where it needs more."""
+    used = _USED.get(pattern)
+    if used is not None:
+        return used
+    kept = len(pattern) <= _CACHED_LENGTH
+    regex = (_compiled_small if kept else _compiled_small.__wrapped__)(pattern)
+    if regex is not None:
+        _USED[pattern] = regex
+    return regex
+
+
+def _large(pattern: str) -> Regex:
+    kept = len(pattern) <= _CACHED_LENGTH
+    return (_compiled_large if kept else _compiled_large.__wrapped__)(pattern)
+
+
+_USED: WeakValueDictionary[str, Regex] = WeakValueDictionary()
+"""The patterns of all compiled expressions: equal ones are compiled once, and go with them."""
 
 
 @lru_cache(maxsize=_CACHED)

@@ -56,15 +56,16 @@ class Client:
 
 @asynccontextmanager
 async def serving(
-    registry: Registry = REGISTRY,
+    registry: Registry | Callable[[], Registry] = REGISTRY,
     limits: ServerLimits | None = None,
     ready: Callable[[], str | None] = lambda: None,
     count_devices: CountDevices | None = None,
     **tls: Any,
 ) -> AsyncIterator[Client]:
     """Run a webhook on loopback, over plain HTTP."""
+    current = registry if callable(registry) else lambda: registry
     server = WebhookServer(
-        lambda: registry, ready, tls=tls.get("tls"), limits=limits, count_devices=count_devices
+        current, ready, tls=tls.get("tls"), limits=limits, count_devices=count_devices
     )
     host, port = await server.start("127.0.0.1", 0)
     scheme = "https" if tls else "http"

@@ -51,7 +51,8 @@ class PatternCompiler:
         options.never_capture = True
         options.max_mem = SMALL_MEMORY
         try:
-            compiled = re2.compile(text.encode("utf-8", "replace"), options)
+            # Not re2.compile, which keeps the last 128 patterns of all schemas, deleted ones too.
+            compiled = re2._Regexp(text.encode("utf-8", "replace"), options)  # noqa: SLF001
         except re2.error as error:
             reason = _reason(error)
             if "too large" in reason:

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from dragoman.cluster.clusterstate import ClusterState
+from dragoman.controllers.poolstatus.requests import PoolStatusRequest
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
@@ -14,6 +16,7 @@ from dragoman.model.claim import Claim
 from tests.unit.dragoman.kube.harness import claim
 
 CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
+POOL_STATUSES = Resource("resource.k8s.io", "v1alpha3", "resourcepoolstatusrequests")
 MALFORMED = {"metadata": {"name": "odd", "namespace": "ns", "uid": 7}}
 
 
@@ -77,6 +80,21 @@ async def test_one_malformed_object_keeps_no_other_from_being_refreshed() -> Non
     found = informer(Served(claim("a"), MALFORMED, claim("b")), state)
     await found.refresh_namespace("ns")
     assert names(state) == {"a", "b"}
+
+
+@pytest.mark.parametrize("stored", [True, False], ids=["stored", "known to be deleted"])
+def test_a_deletion_of_which_only_the_metadata_is_known_is_no_error(*, stored: bool) -> None:
+    found = Informer(cast(Client, Served()), POOL_STATUSES, PoolStatusRequest.parse)
+    seen: list[str] = []
+    found.observe(lambda old, new: seen.append(old.metadata.name if old and not new else ""))
+    metadata = {"name": "a", "uid": "a", "resourceVersion": "1"}
+    if stored:
+        found.handle({"type": "ADDED", "object": {"metadata": metadata, "spec": {"driver": "x"}}})
+    with capture_logs() as logged:
+        found.handle({"type": "DELETED", "object": {"metadata": metadata}})
+    assert logged == []
+    assert len(found.store) == 0
+    assert seen == (["", "a"] if stored else [])
 
 
 async def test_a_live_read_of_a_malformed_object_is_retried_as_a_failed_request() -> None:
