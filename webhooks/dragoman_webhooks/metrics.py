@@ -5,8 +5,6 @@ from functools import cache, partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from dragoman_webhooks.response import ALLOWED, DENIED, WARNED
-
 REGISTRY = CollectorRegistry(auto_describe=True)
 _counter = partial(Counter, registry=REGISTRY)
 _gauge = partial(Gauge, registry=REGISTRY)
@@ -56,6 +54,6 @@ def count(verdict: str, resource: str) -> None:
 
 def forget(driver: str) -> None:
     """Remove what was counted for a driver that has no schema any more."""
-    for verdict in (ALLOWED, WARNED, DENIED):
+    for verdict in ("allowed", "warned", "denied"):
         with suppress(KeyError):
             FINDINGS.remove(verdict, driver)

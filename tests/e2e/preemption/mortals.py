@@ -1,12 +1,22 @@
-"""Preemption controllers in this process that end after any write, and are started again."""
+"""Preemption controllers that end after any write, and are started again.
+
+They have a process of their own, `python -m tests.e2e.preemption.mortals KUBECONFIG SEED COUNT
+DEATHS`: what plays the worlds takes none of their time. It reads `cut SECONDS` from its standard
+input until that ends, and prints its deaths and faults as JSON.
+"""
 
 import asyncio
+import json
 import random
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
+
+import structlog
 
 from dragoman.controllers.preemption.carrier import Carrier
 from dragoman.controllers.preemption.controller import PreemptionController
@@ -72,7 +82,7 @@ class MortalClient:
 
 
 class Leaders:
-    """One controller or two of them, in a thread; they die and come back.
+    """One controller or two of them, in a process; they die and come back.
 
     Args:
         kubeconfig: Of an administrator.
@@ -82,6 +92,40 @@ class Leaders:
     """
 
     def __init__(self, kubeconfig: Path, seed: int, count: int = 1, deaths: int = 0) -> None:
+        self._arguments = (str(kubeconfig), str(seed), str(count), str(deaths))
+        self._process: subprocess.Popen[str] | None = None
+        self.deaths = 0
+        self.faults: list[str] = []
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self._process = subprocess.Popen(
+            (sys.executable, "-m", "tests.e2e.preemption.mortals", *self._arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop."""
+        assert self._process is not None
+        printed, _ = self._process.communicate(timeout=60)
+        found = json.loads(printed.splitlines()[-1])
+        self.deaths, self.faults = found["deaths"], found["faults"]
+
+    def cut(self, seconds: float) -> None:
+        """Let no request through for a while."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"cut {seconds}\n")
+        self._process.stdin.flush()
+
+
+class Lives:
+    """The lives of controllers, in this process; see `Leaders`."""
+
+    def __init__(self, kubeconfig: Path, seed: int, count: int, deaths: int) -> None:
         self._kubeconfig = kubeconfig
         self._random = random.Random(seed)
         self._count = count
@@ -90,23 +134,15 @@ class Leaders:
         self._cut_until = 0.0
         self.deaths = 0
         self.faults: list[str] = []
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
 
-    def __enter__(self) -> Self:
-        """Start."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop."""
+    def listen(self) -> None:
+        """Follow what the standard input says until it ends."""
+        for line in sys.stdin:
+            self._cut_until = time.monotonic() + float(line.split()[1])
         self._stopping.set()
-        self._thread.join(30)
 
-    def cut(self, seconds: float) -> None:
-        """Let no request through for a while."""
-        self._cut_until = time.monotonic() + seconds
-
-    async def _run(self) -> None:
+    async def run(self) -> None:
+        """Live until stopped."""
         await asyncio.gather(*(self._reborn() for _ in range(self._count)))
 
     async def _reborn(self) -> None:
@@ -161,3 +197,17 @@ class Leaders:
                 raise KilledError
             if not self._stopping.is_set():
                 self.faults.append("a controller ended by itself")
+
+
+def main() -> None:
+    """Let controllers live and die."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    kubeconfig, *numbers = sys.argv[1:]
+    lives = Lives(Path(kubeconfig), *map(int, numbers))
+    threading.Thread(target=lives.listen, daemon=True).start()
+    asyncio.run(lives.run())
+    print(json.dumps({"deaths": lives.deaths, "faults": lives.faults}))
+
+
+if __name__ == "__main__":
+    main()

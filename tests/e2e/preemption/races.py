@@ -25,7 +25,8 @@ from typing import Any
 
 from urllib3.exceptions import HTTPError
 
-from dragoman.preemption.stored import digest
+from dragoman.model.fields import MalformedObjectError
+from dragoman.preemption.stored import Journal, digest
 from tests.e2e.preemption.conftest import PREEMPTIONS, install
 from tests.e2e.preemption.mortals import Leaders
 from tests.support import manifests as objects
@@ -73,6 +74,8 @@ class Run:
         seconds: From the first refusal to the node.
         released: Seconds from the release of the last victim's claim to the node.
         evicted: Seconds from the first refusal to the first eviction.
+        begun: Seconds from the first refusal to the last preemption's journal.
+        reserved: Seconds from there to the reservation of all its devices.
         problems: What must not be.
         detail: What there was when it was too late.
     """
@@ -84,6 +87,8 @@ class Run:
     seconds: float = 0.0
     released: float = 0.0
     evicted: float = 0.0
+    begun: float = 0.0
+    reserved: float = 0.0
     problems: list[str] = field(default_factory=list)
     detail: str = ""
 
@@ -113,6 +118,7 @@ class World:
         self.victims: dict[str, str] = {}
         self.protected: frozenset[str] = frozenset()
         self.least = 0
+        self.refused = 0.0
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -282,6 +288,7 @@ class World:
                     break
                 if not refused and self._refused():
                     refused = time.monotonic()
+                    self.refused = time.time()
                 elif refused and not run.evicted and self._evicted():
                     run.evicted = time.monotonic() - refused
                 if not released and self._released():
@@ -290,8 +297,17 @@ class World:
             run.outcome = "lost" if run.thief else "late"
             run.detail = self._detail()
         self._stop.set()
+        self._divide()
         time.sleep(0.5)
         self._judge()
+
+    def _divide(self) -> None:
+        """Say in which part of a preemption the time passed until the first eviction."""
+        with suppress(*TROUBLE, MalformedObjectError):
+            journals = [Journal.parse(one) for one in self.api.list(PREEMPTIONS, self.name)]
+            for one in sorted(journals, key=lambda one: one.created)[-1:]:
+                self.run.begun = max(one.created - self.refused, 0.0)
+                self.run.reserved = max(one.reserved - one.created, 0.0)
 
     def _refused(self) -> bool:
         """Whether the scheduler has refused the pod that waits."""
@@ -486,6 +502,11 @@ def stage() -> Iterator[ControlPlane]:
         yield plane
 
 
+def median(found: Sequence[float]) -> float | None:
+    """Return the median to a hundredth."""
+    return round(sorted(found)[len(found) // 2], 2) if found else None
+
+
 def summary(runs: Sequence[Run]) -> Json:
     """Return the numbers of runs."""
     played = [one for one in runs if one.outcome != "not played"]
@@ -505,6 +526,8 @@ def summary(runs: Sequence[Run]) -> Json:
         "released to bound p99": round(took[int(len(took) * 0.99)], 2) if took else None,
         "refused to evicted p50": round(asked[len(asked) // 2], 2) if asked else None,
         "refused to evicted p99": round(asked[int(len(asked) * 0.99)], 2) if asked else None,
+        "refused to begun p50": median([one.begun for one in placed if one.begun]),
+        "begun to reserved p50": median([one.reserved for one in placed if one.reserved]),
         "kinds": dict(Counter(one.kind for one in runs)),
     }
 
