@@ -17,6 +17,8 @@ PAUSE = 300.0
 """Seconds without preemptions after failures; then one at a time, until one succeeds."""
 SEVERAL = 3
 """Namespaces whose preemptions must have failed before that says anything about the cluster."""
+BEGINNING = 20.0
+"""Seconds for which a preemption without evictions takes a place: tenants can hold up their own."""
 REST = 60.0
 """Seconds before the second attempt for a pod that failed; doubled for each further one."""
 
@@ -125,7 +127,9 @@ class PreemptionBudget:
         yield from self._of_pod(uid)
         running = self.running
         # Whose pods were asked to end has what it needs: how long they take is up to tenants.
-        beginning = [one for one in running if not one.evictions]
+        # So it is up to them how long claims are replaced, which ends at the time limit.
+        since = self.now - BEGINNING
+        beginning = [one for one in running if not one.evictions and one.created > since]
         if EVERY in self.failing and running:
             yield "after failures, one preemption is under way at a time"
         if len(beginning) >= self.limits.parallel:

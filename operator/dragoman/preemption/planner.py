@@ -209,11 +209,12 @@ class _PlanSearch:
                 return replace(made, outcome=PreemptionOutcome.WAITS, candidates=(answer,))
             self.progress("candidates", number)
         refusals.sort(key=lambda one: one.node)
+        busy = self.examination.policy.busy
         outcome = PreemptionOutcome.NONE if complete else PreemptionOutcome.UNKNOWN
         return replace(
             made,
             outcome=PreemptionOutcome.PLANNED if candidates else outcome,
-            candidates=best(candidates),
+            candidates=(*sorted(best(candidates), key=lambda one: one.node in busy),),
             refusals=tuple(refusals),
             complete=complete,
         )

@@ -51,6 +51,8 @@ class Policy:
     min_runtime: float = 60.0  # Seconds until a pod is not young any more
     # Digests of the UIDs of the pods that may end; None where others may as well
     only: frozenset[str] | None = None
+    # Nodes on which a preemption is under way: another one begins there last
+    busy: frozenset[str] = frozenset()
     # Seconds of the longest grace period of a victim: devices stay reserved for it
     max_grace: float = 120.0
 

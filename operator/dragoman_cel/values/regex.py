@@ -14,7 +14,7 @@ from dragoman_cel.errors import OperationError
 _CACHED = 32
 """Patterns that are kept although nothing uses them any more, each of at most `SMALL_MEMORY`."""
 _CACHED_LENGTH = 4096
-"""Characters of such a pattern: longer ones are compiled for whoever uses them."""
+"""Characters of such a pattern: a longer one goes with its expression."""
 _REMEMBERED = 256
 """Cached results per pattern; devices and objects repeat the same few short texts."""
 _REMEMBERED_LENGTH = 128

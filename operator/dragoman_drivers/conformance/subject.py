@@ -9,17 +9,15 @@ import signal
 import string
 import subprocess
 import time
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from dragoman_base import files
+from dragoman_drivers.conformance import reaper
 from dragoman_drivers.throwaway.process import ThrowawayProcess, free_ports
 
 STOP_SECONDS = 10.0
-MARK = "DRAGOMAN_CONFORMANCE_DRIVER"
-"""Variable of a driver's environment that marks its processes."""
 MAX_LOG = 16 << 20
 """Bytes of the driver's log that are looked at."""
 FORBIDDEN = ("/var/lib/kubelet", "/etc/cdi", "/var/run/cdi", "/run/cdi")
@@ -101,8 +99,7 @@ class DriverInstance:
         self.places = places
         self.log = log
         variables = {"KUBECONFIG": places.kubeconfig, "NODE_NAME": places.node}
-        self._mark = f"{MARK}={uuid.uuid4().hex}"
-        variables |= {**(environment or {}), MARK: self._mark.partition("=")[2]}
+        variables |= environment or {}
         self._process = ThrowawayProcess(
             "driver", [*namespaces(), program, *words[1:]], log, variables
         )
@@ -117,17 +114,16 @@ class DriverInstance:
         self._process.start()
 
     def kill(self) -> None:
-        """End the whole process group by SIGKILL, and what left it, until nothing of it is left."""
+        """End every process of the driver by SIGKILL, whatever its group is."""
         group = self._process.pid
-        self._process.kill()
         deadline = time.monotonic() + STOP_SECONDS
-        while time.monotonic() < deadline:
-            left = marked(self._mark)
-            for pid in left:
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
-            if not left and not _is_group(group):
-                return
+        while group is not None and reaper.end_below(group) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if group is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(STOP_SECONDS)
+        self._process.kill()
+        while _is_group(group) and time.monotonic() < deadline:
             time.sleep(0.01)
 
     def terminate(self) -> None:
@@ -170,29 +166,18 @@ def _is_group(group: int | None) -> bool:
     return True
 
 
-def marked(mark: str) -> list[int]:
-    """Return the processes with a variable in their environment, whatever their group is.
-
-    A process that calls `setsid` leaves its group, and stays where there is no namespace of
-    process ids; its environment goes with it.
-    """
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, files.UnreadableError):
-            if mark.encode() in files.read(folder / "environ").split(b"\0"):
-                found.append(int(folder.name))
-    return found
-
-
 @functools.cache
 def namespaces() -> tuple[str, ...]:
-    """Return the command that gives a driver mounts and process ids of its own, where allowed."""
+    """Return the command that gives a driver mounts and process ids of its own, where allowed.
+
+    Elsewhere, what leaves the driver's group is found as the driver's descendant.
+    """
     unshare = shutil.which("unshare")
     if not unshare or os.geteuid() != 0:
-        return ()
+        return reaper.command()
     prefix = (unshare, "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
     done = subprocess.run([*prefix, "true"], capture_output=True, check=False)  # noqa: S603 — fixed words
-    return prefix if done.returncode == 0 else ()
+    return prefix if done.returncode == 0 else reaper.command()
 
 
 def free_port() -> int:

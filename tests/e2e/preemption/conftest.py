@@ -23,7 +23,7 @@ from tests.support.controlplane.plane import ControlPlane
 
 CRD = Path(__file__).parents[3] / "crds/devicepreemptions.yaml"
 PREEMPTIONS = "devicepreemptions.dragoman.dev"
-PRIORITIES = {"low": 1, "high": 1000}
+PRIORITIES = {"low": 1, "high": 1000, "higher": 2000}
 
 
 def install(plane: ControlPlane) -> None:

@@ -110,7 +110,7 @@ class Leaders:
     def __exit__(self, *_: object) -> None:
         """Stop."""
         assert self._process is not None
-        printed, _ = self._process.communicate(timeout=60)
+        printed = self._process.communicate(timeout=60)[0]
         found = json.loads(printed.splitlines()[-1])
         self.deaths, self.faults = found["deaths"], found["faults"]
 

@@ -10,7 +10,7 @@ from tests.e2e.preemption.test_preemption import node_of, refusal
 from tests.e2e.rbac import PREEMPTION_ACCOUNT
 from tests.support import manifests as objects
 from tests.support.controlplane.api import Json, wait_for
-from tests.support.hostile import Tries, scaled
+from tests.support.hostile import Tries
 from tests.support.tenants import tenant
 
 pytestmark = [pytest.mark.hostile("preemption"), pytest.mark.usefixtures("preempting")]
@@ -53,8 +53,9 @@ def test_no_pod_ends_for_one_that_another_plugin_rejects(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 12, 40])
 def test_no_pod_ends_beside_claims_that_tolerate_every_taint(
-    preempting: Site, ward: Ward, tries: Tries
+    preempting: Site, ward: Ward, tries: Tries, count: int
 ) -> None:
     """Without the policy, as claims from before it."""
     plane = preempting.plane
@@ -63,7 +64,6 @@ def test_no_pod_ends_beside_claims_that_tolerate_every_taint(
     device = ward.placed("low")["low"]
     name = plane.create_namespace("thieves")
     api = tenant(plane, name)
-    count = scaled(40, least=4)
     for number in range(count):
         made = objects.claim(f"thief-{number}", name, ward.name)
         exactly = made["spec"]["devices"]["requests"][0]["exactly"]

@@ -205,6 +205,7 @@ class Preemptions:
             self.policy,
             resting=frozenset(one for one, at in lost.items() if now - at < OWNER_RESTS),
             recent=frozenset(one for one, at in lost.items() if now - at < HOUR),
+            busy=frozenset(one.node for one in self.budget.running),
             min_runtime=self.carrier.limits.min_runtime,
         )
 

@@ -52,6 +52,16 @@ def test_the_least_important_pods_end_and_their_devices_are_named() -> None:
     assert [one.device for one in made.chosen.devices] == ["device-1"]
 
 
+def test_a_node_on_which_a_preemption_is_under_way_is_the_last_choice() -> None:
+    given = [
+        *(device_class(), node("a"), node("b"), pool("a", 1), pool("b", 1)),
+        *(*holding("cheap", "a", [0], 10), *holding("dear", "b", [0], 50), *waiting(1)),
+    ]
+    assert victims(planned(*given)) == ["cheap"]
+    assert victims(planned(*given, policy=Policy(busy=frozenset({"a"})))) == ["dear"]
+    assert victims(planned(*given, policy=Policy(busy=frozenset({"a", "b"})))) == ["cheap"]
+
+
 def test_pods_without_devices_stay() -> None:
     made = planned(
         *ONE, pool("n", 1), running("web", "n"), *holding("batch", "n", [0]), *waiting(1)

@@ -13,7 +13,7 @@ from dragoman.model.metadata import Owner
 from dragoman.preemption import journal as manifests
 from dragoman.preemption.candidates import Candidate, Victim
 from dragoman.preemption.comparison import sight_of
-from dragoman.preemption.limits import PAUSE, PreemptionBudget
+from dragoman.preemption.limits import BEGINNING, PAUSE, PreemptionBudget
 from dragoman.preemption.planner import PreemptionOutcome
 from dragoman.preemption.policy import Policy
 from dragoman.preemption.preemptionfacts import BoundPod
@@ -569,8 +569,18 @@ def test_one_preemption_for_a_node_a_namespace_and_a_pod() -> None:
     assert "on node n" in refusal(replace(JOURNAL, namespace="x", pod_uid="y"))
     assert "for this namespace" in refusal(replace(JOURNAL, node="m", pod_uid="y"))
     assert "for the pod" in refusal(JOURNAL)
-    two = [replace(ended(one, Phase.PLACING), node=f"m{one}") for one in (1, 2)]
+    begun = {"created": 1090.0}
+    two = [replace(ended(one, Phase.PLACING, **begun), node=f"m{one}") for one in (1, 2)]
     assert "2 preemptions are under way" in refusal(*two)
+
+
+def test_preemptions_that_their_tenants_hold_up_take_no_place_from_others() -> None:
+    """As by claims that are created anew each time that they are replaced."""
+    held = [
+        replace(ended(one, Phase.RESERVING, created=1085.0), node=f"m{one}") for one in range(5)
+    ]
+    assert "2 preemptions are under way" in refusal(*held)
+    assert refusal(*held, now=1085.0 + BEGINNING) == ""
 
 
 def test_a_journal_that_others_keep_from_being_deleted_has_ended() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dragoman_base.files import UnreadableError
-from dragoman_drivers.conformance import documents, subject
+from dragoman_drivers.conformance import documents, reaper, subject
 from dragoman_drivers.conformance.scenarios import cdi
 from dragoman_drivers.conformance.scenarios.sharing import wrong_metadata
 from dragoman_drivers.conformance.site import Site
@@ -107,34 +107,41 @@ def test_a_secret_is_found_in_the_beginning_of_a_large_file(tmp_path: Path) -> N
 
 LEAVES = """
 import os, sys, time
+SLEEP = "import sys, time; open(sys.argv[1], 'w').close(); time.sleep(600)"
 for _ in range(8):
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
-            open(sys.argv[1] + "/" + str(os.getpid()), "w").close()
-            time.sleep(600)
+            sleep = [sys.executable, "-c", SLEEP, sys.argv[1] + "/" + str(os.getpid())]
+            os.execve(sys.executable, sleep, {})
         os._exit(0)
-time.sleep(600)
+while len(os.listdir(sys.argv[1])) < 8 or not sys.argv[2:]:
+    time.sleep(0.01)
 """
 
 
+@pytest.mark.parametrize("ends", [False, True], ids=["runs", "ends by itself"])
 def test_nothing_is_left_of_a_driver_whose_processes_leave_its_group(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, ends: bool
 ) -> None:
-    """As without root, where the driver has no process ids of its own."""
-    monkeypatch.setattr(subject, "namespaces", tuple)
+    """As without root, without process ids of their own; and they clear their environment."""
+    monkeypatch.setattr(subject, "namespaces", reaper.command)
     script, pids = tmp_path / "driver.py", tmp_path / "pids"
     script.write_text(LEAVES)
     pids.mkdir()
     places = subject.Places(
         **dict.fromkeys(subject.Places.names(), "x") | {"python": sys.executable}
     )
-    driver = subject.DriverInstance(f"{{python}} {script} {pids}", places, tmp_path / "log")
+    command = f"{{python}} {script} {pids}{' ends' if ends else ''}"
+    driver = subject.DriverInstance(command, places, tmp_path / "log")
     driver.start()
     while len(found := [int(one.name) for one in pids.iterdir()]) < 8:
-        assert driver.runs, driver.logged()
+        assert driver.runs or ends, driver.logged()
         time.sleep(0.01)
-    assert driver.stop() is not None
+    if ends:
+        driver.kill()
+    else:
+        assert driver.stop() is not None
     ended = [one for one in found if not Path(f"/proc/{one}").exists() or state(one) == "Z"]
     assert sorted(ended) == sorted(found)
 
