@@ -115,16 +115,13 @@ class DriverInstance:
 
     def kill(self) -> None:
         """End every process of the driver by SIGKILL, whatever its group is."""
-        group = self._process.pid
-        deadline = time.monotonic() + STOP_SECONDS
-        while group is not None and reaper.end_below(group) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        if group is not None:
+        if (pid := self._process.pid) is not None:
+            deadline = time.monotonic() + STOP_SECONDS
+            while reaper.end_below(pid) and time.monotonic() < deadline:
+                time.sleep(0.01)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(STOP_SECONDS)
         self._process.kill()
-        while _is_group(group) and time.monotonic() < deadline:
-            time.sleep(0.01)
 
     def terminate(self) -> None:
         """Ask the process to end."""
@@ -153,17 +150,6 @@ class DriverInstance:
     def position(self) -> int:
         """Return the position at the end of the log."""
         return self.log.stat().st_size if self.log.exists() else 0
-
-
-def _is_group(group: int | None) -> bool:
-    """Tell whether any process of a group is left."""
-    if group is None:
-        return False
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @functools.cache
