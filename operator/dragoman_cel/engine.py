@@ -16,6 +16,8 @@ class Engine:
 
     version: Version  # Such as (1, 36)
 
+    contents_measured = Since(38)
+    """Sizes follow insertions into maps, optional elements, tests of fields; nothing is in `[]`."""
     arguments_first = Since(38)
     """A failed argument ends a call, which then costs nothing; before, the call is charged."""
     affixes_measured = Since(37)
@@ -32,8 +34,14 @@ class Engine:
     """`matches` as a function costs as it does as a method."""
     failures_qualify = Since(38)
     """A qualifier of an optional that fails is charged; before, it is not."""
+    empty_iterated = Since(38)
+    """Macros have no rounds over an empty text; before, one is an error."""
     names_suggested = Since(38)
     """Errors about undeclared names suggest near ones."""
+    types_told_apart = Since(38)
+    """`int` and `bool` as values are of two types, neither of which is more general."""
+    optionals_kept = Since(37)
+    """An optional is what it was behind variables and conditions; before, it is converted twice."""
     optionals_only = Since(37)
     """`or` and `orValue` of what is no optional fail; before, they return it."""
     selections_estimated = Since(38)

@@ -227,8 +227,17 @@ class Environment:
         catalog = None
         if self.engine.names_suggested:
             macros = (name for name, *_ in self._macros)
-            catalog = Catalog((*functions, *self.variables, *macros))
-        return Scope(functions, self.variables, type_names, self.structs, checks_literals, catalog)
+            # The library declares the operator `in` by its old name as well.
+            catalog = Catalog((*functions, *self.variables, *macros, "in"))
+        return Scope(
+            functions,
+            self.variables,
+            type_names,
+            self.structs,
+            checks_literals,
+            catalog,
+            self.engine.types_told_apart,
+        )
 
     @cached_property
     def _macros(self) -> Mapping[Any, Any]:

@@ -157,9 +157,14 @@ Settled = dict[int, tuple[Type, Type]]
 
 
 class Bindings:
-    """The types of type parameters, found by unification; one object for each check."""
+    """The types of type parameters, found by unification; one object for each check.
 
-    def __init__(self) -> None:
+    Attributes:
+        exact: Whether types as values differ, as cel-go does from 0.33 on.
+    """
+
+    def __init__(self, *, exact: bool = False) -> None:
+        self.exact = exact
         self._bound: dict[str, Type] = {}
         self._trail: list[tuple[str, Type | None]] = []
         self._fresh = 0
@@ -247,7 +252,7 @@ class Bindings:
                 return True, True
             if not self._unify(of, bound):
                 return False, True
-            general = most_general(of, bound)
+            general = self.most_general(of, bound)
             if self._absent(parameter, general):
                 self._bind(parameter.name, general)
             return True, True
@@ -267,19 +272,17 @@ class Bindings:
             return bound is None or self._absent(parameter, bound)
         return all(self._absent(parameter, part) for part in within.params)
 
+    def most_general(self, one: Type, other: Type) -> Type:
+        """Return the more general of two types that unify."""
+        return one if self._covers(one, other) else other
 
-def most_general(one: Type, other: Type) -> Type:
-    """Return the more general of two types that unify."""
-    return one if _covers(one, other) else other
-
-
-def _covers(one: Type, other: Type) -> bool:
-    if one.dynamic or one.kind is Kind.PARAM:
-        return True
-    if other.dynamic or other.kind is Kind.PARAM or one.kind is not other.kind:
-        return False
-    if one.kind is Kind.TYPE:
-        return True
-    if one.name != other.name or len(one.params) != len(other.params):
-        return False
-    return all(_covers(a, b) for a, b in zip(one.params, other.params, strict=True))
+    def _covers(self, one: Type, other: Type) -> bool:
+        if one.dynamic or one.kind is Kind.PARAM:
+            return True
+        if other.dynamic or other.kind is Kind.PARAM or one.kind is not other.kind:
+            return False
+        if one.kind is Kind.TYPE and not (self.exact and one.params and other.params):
+            return not (self.exact and one.params)
+        if one.name != other.name or len(one.params) != len(other.params):
+            return False
+        return all(self._covers(a, b) for a, b in zip(one.params, other.params, strict=True))

@@ -25,6 +25,7 @@ if __package__ is None:
 from tests.conformance.allocating.worlds import generate
 from tests.conformance.allocation_oracle import MODULES, oracle
 from tests.conformance.allocator import agrees, answered, outcome
+from tests.conformance.oracle import Oracle
 
 Json = dict[str, Any]
 
@@ -36,6 +37,10 @@ UNCOUNTED = -1
 SHRINKS = 1500
 AGAIN = 20
 """How often Kubernetes is asked the same where answers differ, because some of its answers vary."""
+MANY = 300
+"""The same for a capacity in both spellings beside another name: from 1.38 on an error, unless Go
+first comes upon a name that the device lacks. It walks small maps from one of 8 places, at random.
+"""
 SHOWN = 5
 _ENDS = re.compile(r"(CEL compile error: |failed to parse node selector ).*", re.DOTALL)
 _CAPACITY = re.compile(r'capacity ".*', re.DOTALL)
@@ -75,6 +80,24 @@ def difference(theirs: Json, case: Json) -> str:
     if not agrees(_comparable(expected), _comparable(answer)):
         return f"{kind(expected)} expected, {kind(answer)} answered"
     return "" if theirs["steps"] in (steps, UNCOUNTED) else "steps"
+
+
+def unstable(oracle: Oracle, case: Json) -> bool:
+    """Return whether Kubernetes answers as dragoman does, too, when it is asked again."""
+    times = AGAIN + (MANY if spelled_twice(case) else 0)
+    return any(not difference(one, case) for one in [*oracle.ask_all([ask(case)] * times)])
+
+
+def spelled_twice(case: Json) -> bool:
+    """Return whether a request names a capacity with a driver's domain, without it, and another."""
+    for claim in case["claims"]:
+        for request in claim["spec"]["devices"]["requests"]:
+            for body in (request.get("exactly", {}), *request.get("firstAvailable", ())):
+                names = body.get("capacity", {}).get("requests", {})
+                plain = Counter(name.rpartition("/")[2] for name in names)
+                if len(plain) > 1 and max(plain.values()) > 1:
+                    return True
+    return False
 
 
 def _comparable(answer: Json) -> Json:
@@ -137,8 +160,7 @@ class Session:
         found = difference(theirs, case)
         if not found:
             return
-        again = self._oracle.ask_all([ask(case)] * AGAIN)
-        if any(not difference(other, case) for other in list(again)):
+        if unstable(self._oracle, case):
             self.counts["explained: Go's order of map entries is random"] += 1
             return
         self.counts["differences"] += 1

@@ -49,7 +49,7 @@ class _Checker:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.names = Names(scope)
-        self.bindings = Bindings()
+        self.bindings = Bindings(exact=scope.types_told_apart)
         self.errors: list[tuple[int, str]] = []
         self.open: list[Node] = []
         self.literals = Literals()
@@ -166,11 +166,11 @@ class _Checker:
         if target is not None:
             name = qualified_name(target)
             if name is not None:
-                name = f"{name}.{node.function}".removeprefix(".")
-                if name in self.scope.functions:
-                    node.function, node.target = name, None
+                whole = f"{name}.{node.function}".removeprefix(".")
+                if whole in self.scope.functions:
+                    node.function, node.target = whole, None
                     return self.resolve(node, args)
-                if self.misspelt(node.pos, *name.rsplit(".", 1)):
+                if self.misspelt(node.pos, name, node.function):
                     return ERROR
             args.insert(0, self.visit(target))
         name = node.function.removeprefix(".") if target is None else node.function
@@ -204,7 +204,7 @@ class _Checker:
         if previous is None or (previous is current and not current.open):
             return current
         if self.bindings.assignable(previous, current):
-            return types.most_general(previous, current)
+            return self.bindings.most_general(previous, current)
         return DYN
 
     def collect_literal(self, node: ListNode | MapNode, size: int) -> None:

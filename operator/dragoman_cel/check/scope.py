@@ -33,6 +33,7 @@ class Scope:
     structs: Mapping[str, Mapping[str, Type]]  # The fields of each declared object type
     checks_literals: bool  # Whether constants are checked at compile time
     catalog: Catalog | None = None  # Names to suggest; None where none are
+    types_told_apart: bool = False  # Whether `int` and `bool` as values are of two types
     # A cache of overload resolutions; every thread would compute the same
     resolved: dict[Any, Any] = field(default_factory=dict)
 

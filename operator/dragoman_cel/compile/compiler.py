@@ -103,7 +103,6 @@ class _Compiler:
         guarded: bool,
     ) -> None:
         self.engine = engine
-        self.charged = engine.failures_qualify
         self.guarded = guarded
         self.functions = functions
         self.variables = Variables(variables)
@@ -117,7 +116,7 @@ class _Compiler:
         plan = self._plans.get(id(node))
         if plan is None:
             plan = self._plans[id(node)] = _planner(node)(self, node)
-        return plan if isinstance(plan, Closure) else self.read(plan.closure(charged=self.charged))
+        return plan if isinstance(plan, Closure) else self.read(plan.closure(self.engine))
 
     def read(self, closure: Closure) -> Closure:
         """Compile a read of data, which fails if the data is invalid."""
@@ -127,9 +126,7 @@ class _Compiler:
         """Compile a node as a branch or key, where a selection has no cost of its own."""
         plan = self.plan(node)
         return (
-            plan
-            if isinstance(plan, Closure)
-            else self.read(plan.closure(bare=True, charged=self.charged))
+            plan if isinstance(plan, Closure) else self.read(plan.closure(self.engine, bare=True))
         )
 
     def selection(self, node: Node) -> Selection:
@@ -158,7 +155,7 @@ class _Compiler:
         if node.type.kind is Kind.TYPE:
             return constant(type_called(node.name))
         selection = self.variables.read(node.name)
-        if not is_optional(node.type):
+        if self.engine.optionals_kept or not is_optional(node.type):
             return selection
         return Selection(rewrapped(selection.base), 0, selection.lead)
 
@@ -260,7 +257,7 @@ class _Compiler:
     def conditional(self, node: Call) -> Selection:
         test, then, other = node.args
         made = logic.conditional(self.closure(test), self.bare(then), self.bare(other))
-        if is_optional(node.type):
+        if is_optional(node.type) and not self.engine.optionals_kept:
             made = rewrapped(made)
         return Selection(made, 0, 0)
 
@@ -296,7 +293,7 @@ class _Compiler:
         self._types.enter(node)
         slot = self.variables.enter_loop(node.var)
         second = self.variables.enter_loop(node.var2) if node.var2 else 0
-        loop = Loop(items, slot, second)
+        loop = Loop(items, slot, second, self.engine.empty_iterated)
         # The value of an attribute may be none that can be used.
         self.guarded |= bool(second) and self.engine.attributes_lazy
         parts = []

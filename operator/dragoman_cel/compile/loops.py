@@ -8,6 +8,7 @@ from dragoman_cel.compile.closure import Closure
 from dragoman_cel.errors import OperationError
 from dragoman_cel.representation import LISTS, MAPS, go_name, keys, value_of
 from dragoman_cel.state import State, spend_steps
+from dragoman_cel.values.ip import CIDR
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class Loop:
     items: Closure  # The list or map
     slot: int  # Slot of the element or key, or of the index in a two-variable macro
     second: int  # Slot of the value of a two-variable macro, 0 for one variable
+    empty: bool  # Whether there are no rounds over an empty text; else it is an error
 
 
 def rounds_of(loop: Loop) -> Callable[[State], Iterator[None]]:
@@ -35,6 +37,8 @@ def begin(loop: Loop, items: Any, state: State) -> Iterator[None]:
     two = bool(loop.second)
     kind = type(items)
     if kind not in LISTS and kind not in MAPS:
+        if loop.empty and _is_empty(items):
+            return iter(())
         name = go_name(items)
         if two:
             raise OperationError(f"unsupported comprehension range type: {name}")
@@ -44,6 +48,11 @@ def begin(loop: Loop, items: Any, state: State) -> Iterator[None]:
         pairs = enumerate(items) if kind in LISTS else _pairs(items)
         return _set_two(state, loop, pairs)
     return _set_one(state, loop.slot, items if kind in LISTS else keys(items))
+
+
+def _is_empty(value: Any) -> bool:
+    """Return whether a value that is neither list nor map has a size, of zero."""
+    return value in ("", b"") or (isinstance(value, CIDR) and value.size == 0)
 
 
 def _pairs(mapping: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from dragoman_cel.compile.closure import Closure, Code
 from dragoman_cel.data import DefaultMap, Invalid
+from dragoman_cel.engine import Engine
 from dragoman_cel.errors import EvaluationError, OperationError
 from dragoman_cel.lookup import MISSING, find, index_of, missing_key
 from dragoman_cel.representation import KEYS, LISTS, MAPS, NONE, Optional, go_name, reread
@@ -44,27 +45,27 @@ class Selection:
             self.base, self.slot, self.lead - test, (*self.qualifiers, qualifier), test
         )
 
-    def closure(self, *, bare: bool = False, charged: bool = False) -> Closure:
+    def closure(self, engine: Engine, *, bare: bool = False) -> Closure:
         """Compile the selection.
 
         Args:
+            engine: How the release evaluates.
             bare: Whether it has no cost of its own.
-            charged: Whether a failed qualifier of an optional costs its unit.
         """
         own = 0 if bare else self.lead
         cost = self.base.cost + own + sum(1 + qualifier.cost for qualifier in self.qualifiers)
         if not self.qualifiers:
             return Closure(self.base.run, cost, flat=self.base.flat)
         flat = self.base.flat and all(s.code is None and not s.optional for s in self.qualifiers)
-        return Closure(_compiled(self, bare=bare, charged=charged), cost, flat=flat)
+        return Closure(_compiled(self, engine, bare=bare), cost, flat=flat)
 
 
-def _compiled(selection: Selection, *, bare: bool, charged: bool) -> Code:
+def _compiled(selection: Selection, engine: Engine, *, bare: bool) -> Code:
     keys = [qualifier.key for qualifier in selection.qualifiers]
     plain = all(
         type(qualifier.key) is str and not qualifier.optional for qualifier in selection.qualifiers
     )
-    resolver = _Resolver(selection.qualifiers, test=selection.test, bare=bare, charged=charged)
+    resolver = _Resolver(selection.qualifiers, engine, test=selection.test, bare=bare)
     run = selection.base.run if selection.slot else _base(selection.base.run, resolver.cost)
     if selection.test and plain:
         return _plain_test(run, keys, resolver)
@@ -176,12 +177,13 @@ def _plain_test(base: Code, keys: list[str], resolver: _Resolver) -> Code:
 class _Resolver:
     """Applies qualifiers one by one, as cel-go does, and refunds those that it does not reach."""
 
-    __slots__ = ("absent", "after", "bare", "charged", "cost", "qualifiers", "test")
+    __slots__ = ("absent", "after", "bare", "charged", "cost", "kept", "qualifiers", "test")
 
     def __init__(
-        self, qualifiers: tuple[Qualifier, ...], *, test: bool, bare: bool, charged: bool
+        self, qualifiers: tuple[Qualifier, ...], engine: Engine, *, test: bool, bare: bool
     ) -> None:
-        self.charged = charged
+        self.charged = engine.failures_qualify
+        self.kept = engine.optionals_kept
         self.qualifiers = qualifiers
         self.test = test
         # As a branch or key, `has` behind an optional returns an optional in cel-go.
@@ -199,7 +201,7 @@ class _Resolver:
             if value is NONE:
                 state[COST] -= self.cost
                 return self.absent
-            value = reread(value).value
+            value = value.value if self.kept else reread(value).value
         last = len(self.qualifiers) - 1 if self.test else -1
         for index, qualifier in enumerate(self.qualifiers):
             wrapped = wrapped or qualifier.optional

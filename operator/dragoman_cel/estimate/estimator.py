@@ -4,7 +4,7 @@ from typing import Any
 
 from dragoman_cel.cost import LIST_LITERAL, MAP_LITERAL
 from dragoman_cel.engine import Engine
-from dragoman_cel.estimate.nodesizes import NodeSizes
+from dragoman_cel.estimate.nodesizes import NodeSizes, present
 from dragoman_cel.estimate.operands import CallByOverload, CallEstimate, Operand, SizeOfPath
 from dragoman_cel.estimate.sizes import (
     UNKNOWN,
@@ -12,6 +12,7 @@ from dragoman_cel.estimate.sizes import (
     Entries,
     PathNames,
     Size,
+    joined,
     summed,
     times,
     union,
@@ -32,6 +33,9 @@ from dragoman_cel.types import Kind
 
 _MESSAGE = 40
 _JOINING = ("add_string", "add_bytes", "add_list")
+_KEEPING = ("distinct", "slice", "reverse", "sort", "@sortByAssociatedKeys", "flatten")
+"""Functions whose result has the entries of its receiver, or those inside them."""
+_INSERTING, _MERGING = "@mapInsert_map_key_value", "@mapInsert_map_map"
 
 
 def estimate(tree: Node, size_of_path: SizeOfPath, engine: Engine) -> int:
@@ -48,7 +52,8 @@ def estimate(tree: Node, size_of_path: SizeOfPath, engine: Engine) -> int:
 class _Estimator:
     def __init__(self, size_of_path: SizeOfPath, engine: Engine) -> None:
         self.engine = engine
-        self.known = NodeSizes(size_of_path, types_measured=engine.selections_estimated)
+        self.known = NodeSizes(size_of_path, measured=engine.contents_measured)
+        self.joining = (*_JOINING, _MERGING) if engine.contents_measured else _JOINING
         self.costs: dict[int, int] = {}
 
     def cost(self, node: Node) -> int:
@@ -73,11 +78,11 @@ class _Estimator:
             return 1
         cost = self.cost(node.operand)
         always = self.engine.selections_estimated
+        path = self.known.path(node.operand)
+        if path if always else not node.test:
+            self.known.paths[id(node)] = path.then(node.name)
         if node.test:
             return summed(cost, _branch_cost(node.operand)) if always else cost
-        path = self.known.path(node.operand)
-        if path or not always:
-            self.known.paths[id(node)] = path.then(node.name)
         if always:
             return summed(cost, 1)
         kind = node.operand.type.kind
@@ -88,18 +93,26 @@ class _Estimator:
         value = Size(UNLIMITED if node.items else 0, 0)
         for item in node.items:
             cost = summed(cost, self.cost(item))
+        items = present(node) if self.engine.contents_measured else node.items
+        inside = None
+        for item in items:
             value = union(value, self.known.size_or_unknown(item))
-        self.known.entries[id(node)] = Entries(Kind.LIST, Size(1, 1), value)
+            inside = joined(inside, self.known.entry_sizes(item))
+        if items or not self.engine.contents_measured:
+            self.known.entries[id(node)] = Entries(Kind.LIST, Size(1, 1), value, inside)
         return cost
 
     def map_node(self, node: MapNode) -> int:
         cost = MAP_LITERAL
         key = value = Size(UNLIMITED if node.entries else 0, 0)
+        inside = None
         for entry in node.entries:
             cost = summed(cost, self.cost(entry.key), self.cost(entry.value))
+            inside = joined(inside, self.known.entry_sizes(entry.value))
             key = union(key, self.known.size_or_unknown(entry.key))
             value = union(value, self.known.size_or_unknown(entry.value))
-        self.known.entries[id(node)] = Entries(Kind.MAP, key, value)
+        if node.entries or not self.engine.contents_measured:
+            self.known.entries[id(node)] = Entries(Kind.MAP, key, value, inside)
         return cost
 
     def message(self, node: Message) -> int:
@@ -114,8 +127,13 @@ class _Estimator:
         self.known.push(node.accumulator, self.known.path(init), size, entries)
         if node.macro == "bind":
             cost = summed(cost, self.cost(node.result))
-            self.known.pop(node.accumulator)
-            self.known.copy_sizes(node, node.result)
+            if self.engine.contents_measured:
+                self.known.paths[id(node)] = self.known.path(node.result)
+                self.known.copy_sizes(node, node.result)
+                self.known.pop(node.accumulator)
+            else:
+                self.known.pop(node.accumulator)
+                self.known.copy_sizes(node, node.result)
             return cost
         self.enter_loop(node)
         # The step nests the body deeply; to estimate the body first saves stack.
@@ -134,20 +152,30 @@ class _Estimator:
         elif isinstance(node.init, (ListNode, MapNode)):
             self.known.set_size(node, count)
             entries = self.known.entry_sizes(node.step)
+            if entries is None and self.engine.contents_measured:
+                entries = self.known.entry_sizes(node.range)
             if entries is not None:
                 self.known.entries[id(node)] = entries
         return summed(cost, times(count.most, each))
 
     def enter_loop(self, node: Comprehension) -> None:
-        kind, key, value = self.known.entry_sizes(node.range) or (node.range.type.kind, None, None)
+        kind, key, value, inside = self.known.entry_sizes(node.range) or (
+            node.range.type.kind,
+            None,
+            None,
+            None,
+        )
+        if not self.engine.contents_measured:
+            inside = None
         path = self.known.path(node.range)
         listed = kind is Kind.LIST
         keys = path.then(("@indices" if node.var2 else "@items") if listed else "@keys")
         if node.var2:
             self.known.push(node.var, keys, key)
-            self.known.push(node.var2, path.then("@items" if listed else "@values"), value)
+            values = path.then("@items" if listed else "@values")
+            self.known.push(node.var2, values, value, inside)
         else:
-            self.known.push(node.var, keys, value if listed else key)
+            self.known.push(node.var, keys, value if listed else key, inside if listed else None)
 
     # Calls ----------------------------------------------------------------------------------------
 
@@ -177,6 +205,8 @@ class _Estimator:
             if size is None:
                 size = self.known.size(node)
         self.known.set_size(node, size)
+        if self.engine.contents_measured and node.function in _KEEPING and node.target is not None:
+            self.known.copy_entries(node, node.target, flat=node.function == "flatten")
         return summed(total, worst)
 
     def overload_cost(
@@ -189,8 +219,10 @@ class _Estimator:
             self.known.join_entries(node, node.args[1], node.args[2])
             size = union(operands[1].size or UNKNOWN, operands[2].size or UNKNOWN)
             return summed(costs[0], max(costs[1], costs[2])), size
-        if overload in _JOINING:
+        if overload in self.joining:
             self.known.join_entries(node, node.args[0], node.args[1])
+        if overload == _INSERTING and self.engine.contents_measured:
+            self.known.add_entry(node, *node.args)
         sizes = self.known.size_of_path
         call = CallByOverload(node.function, overload, operands, sizes, self.engine)
         cost, result = estimate_call(call)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from dragoman_cel import types
 from dragoman_cel.estimate.operands import Operand, SizeOfPath
-from dragoman_cel.estimate.sizes import NO_NAMES, UNKNOWN, Entries, PathNames, Size, union
+from dragoman_cel.estimate.sizes import NO_NAMES, UNKNOWN, Entries, PathNames, Size, joined
 from dragoman_cel.syntax.macros import ACCUMULATOR
 from dragoman_cel.syntax.nodes import Call, Ident, ListNode, Literal, MapNode, Node
 from dragoman_cel.types import Kind, Type
@@ -22,8 +22,8 @@ class Local:
 class NodeSizes:
     """Paths and sizes of the nodes that were estimated, and of the variables of open macros."""
 
-    def __init__(self, size_of_path: SizeOfPath, *, types_measured: bool) -> None:
-        self.types_measured = types_measured
+    def __init__(self, size_of_path: SizeOfPath, *, measured: bool) -> None:
+        self.measured = measured
         self.size_of_path = size_of_path
         self.paths: dict[int, PathNames] = {}
         self.sizes: dict[int, Size] = {}
@@ -46,6 +46,8 @@ class NodeSizes:
     def size(self, node: Node) -> Size | None:
         """Return the size of a node: computed, written, declared, or of its type."""
         known = self.sizes.get(id(node))
+        if known is None and self.measured and isinstance(node, ListNode):
+            known = Size(len(node.items) - len(node.optional), len(present(node)))
         if known is None:
             known = _literal_size(node)
         if known is not None:
@@ -55,7 +57,7 @@ class NodeSizes:
         if most is not None:
             found = self.sizes[id(node)] = Size(0, most)
             return found
-        if _is_scalar(node.type) or (self.types_measured and node.type.kind is Kind.TYPE):
+        if _is_scalar(node.type) or (self.measured and node.type.kind is Kind.TYPE):
             return Size(1, 1)
         local = self.local(node.name) if isinstance(node, Ident) else None
         return local.size if local is not None else None
@@ -101,19 +103,50 @@ class NodeSizes:
         if entries is not None:
             self.entries[id(target)] = entries
 
+    def copy_entries(self, target: Node, source: Node, *, flat: bool) -> None:
+        """Give a node the entries of another; a flat one has those inside of them."""
+        entries = self.entry_sizes(source)
+        if flat and entries is not None:
+            entries = entries.inside or entries
+        if entries is not None:
+            self.entries[id(target)] = entries
+
     def indexed(self, node: Call, overload: str) -> Size | None:
         """Set the path of an indexed element, and return its size if known."""
         step = "@items" if overload == "index_list" else "@values"
         self.paths[id(node)] = self.path(node.args[0]).then(step)
         entries = self.entry_sizes(node.args[0])
+        if self.measured and entries is not None and entries.inside is not None:
+            self.entries[id(node)] = entries.inside
         return entries.value if entries is not None else None
 
     def join_entries(self, node: Call, one: Node, other: Node) -> None:
         """Set the entries of a result that come from either of two nodes."""
         first, second = self.entry_sizes(one), self.entry_sizes(other)
-        if first is not None and second is not None:
-            key, value = union(first.key, second.key), union(first.value, second.value)
-            self.entries[id(node)] = Entries(first.kind, key, value)
+        both = joined(first, second)
+        if both is not None and (self.measured or (first is not None and second is not None)):
+            self.entries[id(node)] = both
+
+    def add_entry(self, node: Call, into: Node, key: Node, value: Node) -> None:
+        """Set the entries of a map into which another one was inserted."""
+        inside = self.entry_sizes(value)
+        added = Entries(Kind.MAP, self.size_or_unknown(key), self.size_or_unknown(value), inside)
+        found = joined(self.entry_sizes(into), added)
+        assert found is not None
+        self.entries[id(node)] = found
+
+
+def present(node: ListNode) -> list[Node]:
+    """Return what can be in a list: of `?optional.of(x)` the x, of `?optional.none()` nothing."""
+    found = []
+    for number, item in enumerate(node.items):
+        if number not in node.optional or not isinstance(item, Call) or item.target is not None:
+            found.append(item)
+        elif item.function in ("optional.of", "optional.ofNonZeroValue") and item.args:
+            found.append(item.args[0])
+        elif item.function != "optional.none":
+            found.append(item)
+    return found
 
 
 def _literal_size(node: Node) -> Size | None:

@@ -27,6 +27,15 @@ class Entries(NamedTuple):
     kind: Kind
     key: Size
     value: Size
+    inside: Entries | None = None  # Those of values that are containers themselves
+
+
+def joined(one: Entries | None, other: Entries | None) -> Entries | None:
+    """Return the bounds of either of two containers' entries, as far as any are known."""
+    if one is None or other is None:
+        return one or other
+    inside = joined(one.inside, other.inside)
+    return Entries(one.kind, union(one.key, other.key), union(one.value, other.value), inside)
 
 
 class PathNames:

@@ -36,13 +36,16 @@ class Quantity:
         value: The mantissa.
         scale: Power of ten of the mantissa's last digit.
         decimal: Whether it is in the arbitrary-precision form.
+        apart: Whether it is so in 1.38, too, whose small form takes one digit more.
         suffix: Family of the suffix in its text: "SI", "binary" or "exponent".
         computed: Whether `add` or `sub` returned it, which matters to Go's `==`.
         kept: The text as it was written where Go remembers it, else empty.
         nanos: The number in units of 10^-9; None for giants, whose scale is above 400.
     """
 
-    __slots__ = ("_text", "computed", "decimal", "kept", "nanos", "scale", "suffix", "value")
+    __slots__ = (
+        "_text", "apart", "computed", "decimal", "kept", "nanos", "scale", "suffix", "value",
+    )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 — all but two are how Go came by the number
         self,
@@ -50,6 +53,7 @@ class Quantity:
         scale: int = 0,
         *,
         decimal: bool = False,
+        apart: bool = False,
         suffix: str = "SI",
         computed: bool = False,
         text: str = "",
@@ -57,6 +61,7 @@ class Quantity:
         self.value = value
         self.scale = scale
         self.decimal = decimal
+        self.apart = apart
         self.suffix = suffix
         self.computed = computed
         self.kept = text
@@ -115,13 +120,10 @@ class Quantity:
         return base if self.scale == 0 else base * _power_of_ten(self.scale)
 
     def settled(self) -> Quantity:
-        """Return the quantity in the small form where its number is an int64 (1.38)."""
-        if not self.decimal or self.suffix == "binary" or not self.nanos:
+        """Return the quantity in the small form where 1.38 has it so."""
+        if not self.decimal or self.apart or self.nanos is None:
             return self
-        if self.nanos % _NANOS:
-            return self
-        number = self.nanos // _NANOS
-        return Quantity(number) if INT_MIN <= number <= INT_MAX else self
+        return Quantity(self.nanos // _NANOS, suffix=self.suffix)
 
     def _integer(self) -> int | None:
         if self.decimal or self.scale < 0:
@@ -167,7 +169,9 @@ def _sum(left: Quantity, right: Quantity, sign: int) -> Quantity:
     if max(left.scale, right.scale) - scale > DIGITS_MAX:
         raise OperationError(TOO_LARGE)
     value = left.value * ten(left.scale - scale) + sign * right.value * ten(right.scale - scale)
-    return Quantity(value, scale, decimal=True, suffix=suffix, computed=True)
+    one, other = left.settled(), right.settled()
+    apart = one.decimal or other.decimal or _small_sum(one, other, sign, suffix) is None
+    return Quantity(value, scale, decimal=True, apart=apart, suffix=suffix, computed=True)
 
 
 def _small_sum(left: Quantity, right: Quantity, sign: int, suffix: str) -> Quantity | None:

@@ -101,14 +101,17 @@ def _is_canonical(number: int, digits: str, family: str, scale: int) -> bool:
 
 def _decimal(digits: str, fraction: str, family: str, exponent: int, *, negative: bool) -> Quantity:
     value, scale = _whole(digits + fraction), -len(fraction)
-    if family == "binary":
+    binary = family == "binary"
+    if binary:
         value <<= exponent
     else:
         scale += exponent
+    apart = binary or not 0 <= scale < _FACTORS or abs(value) * ten(scale) > INT_MAX + negative
     value, scale = _rounded_to_nano(value, scale)
-    if family == "binary":
+    if binary:
         value, scale, family = _capped(value, scale)
-    return Quantity(-value if negative else value, scale, decimal=True, suffix=family)
+    signed = -value if negative else value
+    return Quantity(signed, scale, decimal=True, apart=apart, suffix=family)
 
 
 def _whole(digits: str) -> int:

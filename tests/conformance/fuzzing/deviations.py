@@ -116,7 +116,9 @@ def _into(receiver: Quantity, total: Quantity) -> Quantity:
     """Write a sum into a decimal receiver, whose digits Go shares with what it returns."""
     if not receiver.decimal:
         return total
-    Quantity.__init__(receiver, total.value, total.scale, decimal=True, suffix=receiver.suffix)
+    Quantity.__init__(
+        receiver, total.value, total.scale, decimal=True, apart=total.apart, suffix=receiver.suffix
+    )
     return receiver
 
 
