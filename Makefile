@@ -326,6 +326,10 @@ bench-check: setup ## Measure the check on 6,000 objects (ARGS="--before COMMIT"
 catalog-drift: setup ## Compare the catalog with the Go types of the drivers' pinned modules
 	@$(PY) -m tests.conformance.drift.drift $(SOURCES:%=--source %)
 
+.PHONY: newest
+newest: setup ## Compare what is known of Kubernetes with the newest release of the Go module proxy (ARGS="--known 1.37 --cases 500"; resumable)
+	@$(PY) -m tests.newest $(ARGS)
+
 .PHONY: faults
 faults: setup ## Read fixes of known faults and removed gates from Kubernetes' newest modules
 	@for version in v1.36.3 v1.37.2 v1.38.0-beta.0; do \

@@ -157,9 +157,8 @@ def with_enums(definitions: dict[str, Any], values: dict[tuple[str, str], list[s
             schema.get("items", schema)["enum"] = sorted({*listed, ""})
 
 
-def facts(version: str) -> dict[str, Any]:
-    """Return the kinds and definitions of one version."""
-    folder = module_folder(version)
+def facts(version: str, folder: Path) -> dict[str, Any]:
+    """Return the kinds and definitions of one version, from the sources of k8s.io/kubernetes."""
     definitions: dict[str, Any] = {}
     kinds: dict[str, str] = {}
     for file in sorted((folder / "api/openapi-spec/v3").glob("api*_openapi.json")):
@@ -198,7 +197,12 @@ def main() -> None:
     """Write one file per version."""
     for version in sys.argv[1:] or VERSIONS:
         target = FOLDER / f"openapi-{'.'.join(version.lstrip('v').split('.')[:2])}.json"
-        text = json.dumps(facts(version), indent=None, separators=(",", ":"), sort_keys=True)
+        text = json.dumps(
+            facts(version, module_folder(version)),
+            indent=None,
+            separators=(",", ":"),
+            sort_keys=True,
+        )
         # One definition a line, so that changes can be read.
         target.write_text(text.replace('},"', '},\n"', text.count('},"')) + "\n")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from dragoman_toolkit.replacing import replace_file
 from tests.support.controlplane import artifacts, binaries
 from tests.support.controlplane.gobuild import say
-from tests.support.controlplane.toolchain import MODULES, go_for
+from tests.support.controlplane.toolchain import MODULES, go_for, pinned_module
 from tests.upstream.results import Spec
 
 NAME = "integration"
@@ -43,7 +43,7 @@ STATES = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 
 def built(version: str) -> Path:
     """Return the test binary of a version, after building it where it or its pins are new."""
-    module = MODULES / f"upstream-{version}"
+    module = pinned_module(f"upstream-{version}")
     target = artifacts.cache_root() / version / NAME
     stamp = target.with_name(f".{NAME}.stamp")
     pins = artifacts.fingerprint(module, "".join(one.read_text() for one in _sources()))

@@ -10,7 +10,7 @@ from typing import Self
 from dragoman_drivers.throwaway import downloads
 from dragoman_toolkit.replacing import replace_file
 from tests.support.controlplane.recipes import Recipe
-from tests.support.controlplane.toolchain import MODULES
+from tests.support.controlplane.toolchain import MODULES, pinned_module
 
 PINNED = ""
 UNPINNED = " unpinned"
@@ -62,7 +62,7 @@ class Artifact:
     @classmethod
     def of(cls, recipe: Recipe, version: str) -> Self:
         """Return the artifact of a recipe."""
-        module = MODULES / recipe.module.format(version=version)
+        module = pinned_module(recipe.module.format(version=version), MODULES)
         flags = linker_flags(recipe, module)
         pins = fingerprint(module, " ".join([flags, *recipe.tags]))
         return cls(recipe, version, module, flags, cache_root() / version / recipe.name, pins)

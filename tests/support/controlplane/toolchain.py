@@ -12,6 +12,14 @@ import sys
 from pathlib import Path
 
 MODULES = Path(__file__).parent / "go"
+PINS = "DRAGOMAN_PINS"
+"""Environment variable of a further folder of pins: those of a release that is tried out."""
+
+
+def pinned_module(name: str, modules: Path = MODULES) -> Path:
+    """Return the folder of a go.mod: of those here, else of the folder to try out."""
+    further = os.environ.get(PINS)
+    return modules / name if (modules / name).is_dir() or not further else Path(further) / name
 
 
 _TOOLCHAIN = re.compile(r"^toolchain (go\S+)$", re.MULTILINE)
