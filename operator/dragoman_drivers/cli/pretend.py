@@ -11,6 +11,7 @@ _EXAMPLES = """\
 \b
 Examples:
   dragoman pretend --shape gpu.nvidia.com:8xH100 --nodes 100 --create-nodes
+  dragoman pretend --shape aws-p5.48xlarge --driver gpu.nvidia.com --nodes 4 --create-nodes
   dragoman pretend --shape gpu.nvidia.com:8xH100 --node worker-1 --kubelet-dir /var/lib/kubelet
   dragoman pretend --from cluster.jsonl --driver gpu.nvidia.com
   dragoman pretend --shape gpu.amd.com:8xMI300X --node worker-1 --kubelet-dir /var/lib/kubelet \\
@@ -24,14 +25,23 @@ Exit status:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.option("--shape", metavar="DRIVER:COUNTxMODEL", default="", help="Devices of each node.")
+@click.option(
+    "--shape",
+    metavar="MACHINE|DRIVER:COUNTxMODEL",
+    default="",
+    help="Devices of each node: those of a recorded machine, as aws-p5.48xlarge, or of a model.",
+)
 @click.option(
     "--from",
     "source",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="A file of `kubectl dra snapshot`, or ResourceSlices as YAML or JSON.",
 )
-@click.option("--driver", default="", help="Whose slices of --from are published again.")
+@click.option(
+    "--driver",
+    default="",
+    help="Whose slices of --from, or devices of a recorded machine, are published.",
+)
 @click.option(
     "--schema",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),

@@ -139,7 +139,7 @@ def _pools(options: Mapping[str, Any]) -> tuple[str, list[PretendPool]]:
         driver, found = _recorded(options)
     else:
         try:
-            made = shapes.parse(options["shape"])
+            made = shapes.parse(options["shape"], options["driver"])
         except shapes.ShapeError as error:
             raise click.UsageError(f"--shape {error}") from None
         names = [*options["names"], *(f"pretend-{at}" for at in range(options["nodes"]))]

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman_base.words.spelling import closest
+from dragoman_toolkit.shapes import known as recorded
+from dragoman_toolkit.shapes.nodes import devices as recorded_devices
+from dragoman_toolkit.shapes.shape import ShapeError as RecordError
 
 Device = Mapping[str, Any]
 MARK = "dragoman.dev/pretend"
@@ -39,25 +42,30 @@ class _Model:
     partitions: int = 0  # In how many parts the device can be divided; 0 for none
 
 
-def _nvidia(product: str, memory: str, architecture: str, partitions: int = 0) -> _Model:
+def _nvidia(
+    product: str, memory: str, architecture: str, capability: str, partitions: int = 0
+) -> _Model:
     attributes = {
         "productName": f"NVIDIA {product}",
         "architecture": architecture,
         "brand": "Nvidia",
         "type": "gpu",
-        "driverVersion": {"version": "580.65.6"},
-        "cudaComputeCapability": {"version": "9.0.0"},
+        "addressingMode": "HMM",
+        "driverVersion": {"version": "580.105.8"},
+        "cudaDriverVersion": {"version": "13.0.0"},
+        "cudaComputeCapability": {"version": capability},
     }
     return _Model("gpu", attributes, {"memory": memory}, partitions)
 
 
 _MODELS: Mapping[str, Mapping[str, _Model]] = {
     "gpu.nvidia.com": {
-        "H100": _nvidia("H100 80GB HBM3", "81559Mi", "Hopper"),
-        "H100-MIG": _nvidia("H100 80GB HBM3", "81559Mi", "Hopper", partitions=7),
-        "A100": _nvidia("A100-SXM4-40GB", "40Gi", "Ampere"),
-        "L4": _nvidia("L4", "23034Mi", "Ada Lovelace"),
-        "B200": _nvidia("B200", "183359Mi", "Blackwell"),
+        # Values as recorded of p5.48xlarge, p4d.24xlarge, BM.GPU.GB200-v3.4 and ND128isr_GB300_v6.
+        "H100": _nvidia("H100 80GB HBM3", "81559Mi", "Hopper", "9.0.0"),
+        "H100-MIG": _nvidia("H100 80GB HBM3", "81559Mi", "Hopper", "9.0.0", partitions=7),
+        "A100": _nvidia("A100-SXM4-40GB", "40Gi", "Ampere", "8.0.0"),
+        "GB200": _nvidia("GB200", "189471Mi", "Blackwell", "10.0.0"),
+        "GB300": _nvidia("GB300", "284208Mi", "Blackwell", "10.3.0"),
     },
     "gpu.amd.com": {
         "MI300X": _Model(
@@ -66,7 +74,8 @@ _MODELS: Mapping[str, Mapping[str, _Model]] = {
                 "type": "amdgpu",
                 "productName": "AMD_Instinct_MI300X_OAM",
                 "family": "AI",
-                "driverVersion": {"version": "6.10.5"},
+                "driverVersion": {"version": "6.12.12"},
+                "partitionProfile": "spx_nps1",
             },
             {"memory": "196592Mi", "computeUnits": "304", "simdUnits": "1216"},
         ),
@@ -79,14 +88,7 @@ _MODELS: Mapping[str, Mapping[str, _Model]] = {
         ),
     },
     "gaudi.intel.com": {
-        "Gaudi3": _Model(
-            "accel", {"model": "Gaudi3", "healthy": True, "serial": "pretend"}, {"memory": "128Gi"}
-        ),
-    },
-    "tpu.google.com": {
-        "v5e": _Model(
-            "tpu", {"tpuGen": "v5e", "tpuType": "v5litepod"}, {"hbm": "16Gi", "cores": "1"}
-        ),
+        "Gaudi2": _Model("accel", {"model": "Gaudi2", "healthy": True, "serial": "pretend"}, {}),
     },
     "dra.net": {
         "mlx5": _Model(
@@ -108,20 +110,32 @@ _MODELS: Mapping[str, Mapping[str, _Model]] = {
 
 
 def known() -> list[str]:
-    """Return every known shape, as `DRIVER:1xMODEL`."""
-    return [f"{driver}:1x{model}" for driver, models in _MODELS.items() for model in models]
+    """Return every known shape: recorded machines, and `DRIVER:1xMODEL`."""
+    models = [f"{driver}:1x{model}" for driver, models in _MODELS.items() for model in models]
+    return [*(one.name for one in recorded.every()), *models]
 
 
-def parse(text: str) -> Callable[[str], NodeShape]:
-    """Return what makes the devices of a node, given its name, from `DRIVER:COUNTxMODEL`.
+def parse(text: str, driver: str = "") -> Callable[[str], NodeShape]:
+    """Return what makes the devices of a node, given its name.
+
+    Args:
+        text: The name of a recorded machine, or `DRIVER:COUNTxMODEL`.
+        driver: Which driver's devices of a recorded machine.
 
     Raises:
         ShapeError: Another form, an unknown driver or model, or too many devices.
     """
+    if ":" not in text:
+        return _of_machine(text, driver)
     found = _SHAPE.fullmatch(text)
     if not found:
         raise ShapeError(f"{text!r}: expected DRIVER:COUNTxMODEL, such as gpu.nvidia.com:8xH100")
     driver, count = found["driver"], int(found["count"])
+    if found["model"] in _NOT_RECORDED.get(driver, ()):
+        raise ShapeError(
+            f"{found['model']} of {driver} is not recorded: `kubectl dra shapes record NODE` makes "
+            "a shape of a node that has it"
+        )
     models = _MODELS.get(driver)
     if models is None:
         raise ShapeError(_unknown("driver", driver, _MODELS))
@@ -131,6 +145,27 @@ def parse(text: str) -> Callable[[str], NodeShape]:
         raise ShapeError(f"{text!r}: a node has at most {MAX_DEVICES} devices")
     model = models[found["model"]]
     return lambda node: _shape(driver, model, count, node)
+
+
+_NOT_RECORDED: Mapping[str, tuple[str, ...]] = {
+    "gpu.nvidia.com": ("L4", "B200"),
+    "gaudi.intel.com": ("Gaudi3",),
+    "tpu.google.com": ("v5e",),
+}
+"""Models of which no values are published."""
+
+
+def _of_machine(name: str, driver: str) -> Callable[[str], NodeShape]:
+    try:
+        shape = recorded.named(name)
+    except RecordError as error:
+        raise ShapeError(str(error)) from None
+    drivers = [one.driver for one in shape.pools]
+    chosen = driver or drivers[0]
+    if chosen not in drivers:
+        raise ShapeError(_unknown(f"driver of {shape.name}", chosen, dict.fromkeys(drivers)))
+    pool = shape.pools[drivers.index(chosen)]
+    return lambda node: NodeShape(chosen, marked(recorded_devices(pool, node)), pool.counters)
 
 
 def _unknown(what: str, name: str, names: Mapping[str, Any]) -> str:

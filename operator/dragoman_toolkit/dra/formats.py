@@ -20,6 +20,8 @@ INSTEAD = (
     "or pass -o json to another program"
 )
 """Alternatives to Go templates, which would need a compiled library."""
+CAPI = "shape-capi"
+"""Annotations for Cluster API's autoscaler, of `simulate` alone."""
 NONE = "<none>"
 """What kubectl prints for a field that is not there."""
 _METADATA = re.compile(r"^(\{?\.?)metadata\.(?=(?:name|namespace)\}?$)")
@@ -28,6 +30,9 @@ _ITEMS: Mapping[str, tuple[str, str]] = {
     "TopNodes": ("nodes", "node"),
     "TopNamespaces": ("namespaces", "namespace"),
     "TopPods": ("pods", "pod"),
+    "QueueUsage": ("queues", "queue"),
+    "TopValues": ("rows", "node"),
+    "NodeShapes": ("shapes", "nodeshape"),
     "Who": ("devices", "device"),
     "Holds": ("holds", "hold"),
     "Diagnosis": ("findings", "finding"),
@@ -94,6 +99,8 @@ class OutputType(click.ParamType[Output]):
     ) -> Output:
         """Read the form; fail with all forms, or the place in a template."""
         form, equals, _ = str(value).partition("=")
+        if value == CAPI and ctx is not None and ctx.command.name == "simulate":
+            return Output(CAPI)
         if form in GO_TEMPLATES:
             self.fail(f"{form} needs Go: write {INSTEAD}", param, ctx)
         known = {one.partition("=")[0]: "=" in one for one in FORMS}

@@ -24,8 +24,7 @@ VENDORS = {
     "gpu.nvidia.com:8xH100-MIG": 5,
     "gpu.amd.com:8xMI300X": 4,
     "gpu.intel.com:6xMax1550": 2,
-    "gaudi.intel.com:8xGaudi3": 8,
-    "tpu.google.com:4xv5e": 1,
+    "gaudi.intel.com:8xGaudi2": 8,
     "dra.net:2xmlx5": 1,
 }
 """Shapes of six vendors, and how many devices a claim of the test asks for."""

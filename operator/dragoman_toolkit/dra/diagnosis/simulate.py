@@ -9,9 +9,13 @@ import click
 
 from dragoman_toolkit.dra.cluster import completion
 from dragoman_toolkit.dra.cluster.options import answering, filename_option
+from dragoman_toolkit.dra.diagnosis.shapes import FOLDER
+from dragoman_toolkit.dra.formats import CAPI
 from dragoman_toolkit.dra.output import Exit, show
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dragoman_toolkit.dra.cluster.source import Source
     from dragoman_toolkit.dra.formats import Output
 
@@ -23,6 +27,8 @@ Examples:
   helm template chart/ | kubectl dra simulate -f -            # each workload of it
   kubectl dra simulate deploy/server -n ml --replicas 3       # three more pods of it
   kubectl dra simulate -f job.yaml --replicas 12 --add-node like=node-1,count=2
+  kubectl dra simulate -f job.yaml --add-node type=p5.48xlarge,count=2
+  kubectl dra simulate -f job.yaml --add-node type=p5.48xlarge -o shape-capi
   kubectl dra simulate -f job.yaml --add-node new-node.yaml   # a Node and its ResourceSlices
   kubectl dra simulate -f job.yaml --without-pod web/render
   kubectl dra simulate -f job.yaml --without-node node-4 --fill
@@ -52,9 +58,12 @@ Exit status:
     "--add-node",
     "added",
     multiple=True,
-    metavar="like=NODE[,count=N]|FILE",
-    help="Add virtual nodes: with the labels, resources and devices of a node, or those of a file.",
+    metavar="like=NODE[,count=N]|type=TYPE[,count=N…]|FILE",
+    help="Add virtual nodes: with the labels, resources and devices of a node, of a recorded "
+    "machine (kubectl dra shapes), or of a file. With type=: label=K=V, taint=K=V:EFFECT, "
+    "allocatable.cpu=N, drivers=A,B and source=dra|plugin.",
 )
+@FOLDER
 @click.option(
     "--without-node",
     multiple=True,
@@ -92,6 +101,7 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
     replicas: int | None,
     fill: bool,  # noqa: FBT001 — click passes by name
     added: tuple[str, ...],
+    folder: Path | None,
     without_node: tuple[str, ...],
     without_pod: tuple[str, ...],
     taints: tuple[str, ...],
@@ -113,8 +123,12 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
 
     if bool(filenames) == bool(words) or len(words) > 2:
         raise click.UsageError("give either a pod or a workload, as `job/trainer`, or -f FILE")
-    different = simulation.SimulationOptions(added, without_node, without_pod, taints, classes)
+    different = simulation.SimulationOptions(
+        added, without_node, without_pod, taints, classes, folder
+    )
     answer = simulation.answer(source, words, filenames, different, replicas, timeout, fill=fill)
     report = simulate_report.report(answer)
+    if output == CAPI:
+        sys.exit(simulate_report.capi_annotations(answer))
     show(report, output)
     sys.exit(Exit(report.status))

@@ -3,6 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import click
+import yaml
+
+from dragoman.cli.terminal import say
 from dragoman.diagnosis import groups, wording
 from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.filters import LEFT_OUT
@@ -17,7 +21,8 @@ from dragoman_toolkit.diagnosis.simulate import Placement
 from dragoman_toolkit.diagnosis.virtualnodes import manifests
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.diagnosis.simulation import Simulation
-from dragoman_toolkit.dra.output import Exit, Report, Table
+from dragoman_toolkit.dra.output import Exit, Report, Table, Unusable
+from dragoman_toolkit.shapes.nodes import capi
 from dragoman_toolkit.workloadpods import natural
 
 
@@ -26,7 +31,7 @@ def report(simulation: Simulation) -> Report:
     world, then = simulation.world, simulation.then
     fits = any(one.placed for one in then) and not any(one.refused for one in then)
     status = notes.status(world) if fits else Exit.OBSTACLE
-    said = [*simulation.unsure, f"not considered: {', '.join(LEFT_OUT)}"]
+    said = [*simulation.unsure, *simulation.shapes, f"not considered: {', '.join(LEFT_OUT)}"]
     if simulation.left_out:
         said.append(f"left out, as only `helm test` creates it: {', '.join(simulation.left_out)}")
     document = _document(simulation)
@@ -38,6 +43,20 @@ def report(simulation: Simulation) -> Report:
         Exit.UNKNOWN if simulation.unsure else status,
         (*said, *notes.common(world)),
     )
+
+
+def capi_annotations(simulation: Simulation) -> Exit:
+    """Print what Cluster API's autoscaler reads of the shapes; return the exit status."""
+    if not simulation.typed:
+        raise Unusable("-o shape-capi: name a machine type by --add-node type=TYPE")
+    for one in simulation.typed:
+        text = yaml.safe_dump({"metadata": {"annotations": capi(one)}}, sort_keys=False)
+        click.echo(f"# MachineDeployment or MachineSet of {one.machine}\n{text}", nl=False)
+    say(
+        "! the autoscaler then knows devices gpu-0 and on with the attribute type: gpu alone; a "
+        "selector that reads anything else does not match them"
+    )
+    return Exit.CLEAR
 
 
 def _sentences(simulation: Simulation) -> Iterator[Table | str]:

@@ -30,15 +30,19 @@ from dragoman_toolkit.dra import notes, output
 from dragoman_toolkit.dra.cluster import subjects
 from dragoman_toolkit.dra.cluster.ended import with_pod
 from dragoman_toolkit.dra.cluster.files import documents, require_valid, trees
+from dragoman_toolkit.dra.diagnosis import typednodes
 from dragoman_toolkit.dra.kinds import subject
 from dragoman_toolkit.dra.missing import elsewhere
 from dragoman_toolkit.dra.output import Unusable
 from dragoman_toolkit.workloadpods import alike, members, states
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dragoman.inventory.facts.world import PodFact, World
     from dragoman.inventory.snapshots.snapshot import Snapshot
     from dragoman_toolkit.dra.cluster.source import Source
+    from dragoman_toolkit.shapes.shape import Shape
 
 _NEEDS = (
     *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
@@ -81,6 +85,8 @@ class Simulation:
     largest: int  # Devices of the largest claim of this kind that fits on one node; 0 without fill
     unsure: tuple[str, ...]  # Labels that the snapshot lacks, as sentences
     left_out: tuple[str, ...] = ()  # Workloads of the files that are only for tests
+    shapes: tuple[str, ...] = ()  # What is to be known of the shapes of virtual nodes, as sentences
+    typed: tuple[Shape, ...] = ()  # Shapes of virtual nodes
 
     @property
     def pod(self) -> PodFact:
@@ -97,6 +103,7 @@ class SimulationOptions:
     without_pods: tuple[str, ...]  # `name` or `namespace/name`
     taints: tuple[str, ...]  # `DRIVER[/POOL[/DEVICE]]=KEY[=VALUE]:EFFECT`
     classes: tuple[str, ...]  # Files
+    shapes: Path | None = None  # Folder of own shapes
 
 
 def answer(  # noqa: PLR0913, PLR0917 — one parameter for each option
@@ -116,7 +123,16 @@ def answer(  # noqa: PLR0913, PLR0917 — one parameter for each option
     """
     files = list(documents(filenames))
     read = [*(document.tree for _, document in files), *_classes(changed_by.classes)]
-    nodes = [(name, list(trees([name]))) for name in changed_by.nodes if not _is_copy(name)]
+    typed = [
+        typednodes.parse(text, changed_by.shapes)
+        for text in changed_by.nodes
+        if typednodes.is_typed(text)
+    ]
+    nodes = [
+        (name, list(trees([name])))
+        for name in changed_by.nodes
+        if not _is_copy(name) and not typednodes.is_typed(name)
+    ]
     snapshot = source.read(_NEEDS)
     require_valid(files, snapshot.kubernetes)
     title = ""
@@ -127,10 +143,13 @@ def answer(  # noqa: PLR0913, PLR0917 — one parameter for each option
     try:
         changes = Changes(
             copies=tuple(_copies(text) for text in changed_by.nodes if _is_copy(text)),
-            added=tuple(
-                one
-                for name, found in nodes
-                for one in nodes_of(found, snapshot.taken, f"--add-node {name}")
+            added=(
+                *(
+                    one
+                    for name, found in nodes
+                    for one in nodes_of(found, snapshot.taken, f"--add-node {name}")
+                ),
+                *(node for one in typed for node in typednodes.virtual(one, snapshot.taken)),
             ),
             without_nodes=changed_by.without_nodes,
             without_pods=tuple(
@@ -141,7 +160,15 @@ def answer(  # noqa: PLR0913, PLR0917 — one parameter for each option
         )
         question = Question(source, snapshot, read, changes, replicas, pods, title, fill=fill)
         with output.ProgressLine() as progress, TimeBudget(timeout, clock=time.thread_time):
-            return run(question, progress)
+            found = run(question, progress)
+        untold = typednodes.untold(typed, found.inventory, found.workloads, found.then)
+        said = [note for one in typed for note in typednodes.notes(one)]
+        return replace(
+            found,
+            unsure=(*found.unsure, *dict.fromkeys(untold)),
+            shapes=tuple(said),
+            typed=tuple(one.shape for one in typed),
+        )
     except ChangeError as error:
         raise Unusable(str(error)) from None
     except TooExpensiveError:

@@ -1,0 +1,148 @@
+"""A shape of the ResourceSlices of nodes: constant values, those of one machine, and equal ones."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from dragoman_toolkit.shapes.shape import API_VERSION, KIND, Document
+
+PER_MACHINE = frozenset(
+    {
+        *("uuid", "parentUUID", "serial", "deviceID", "parentDeviceID", "dra.net/mac"),
+        *("azure.dra.net/placementGroupId", "dra.net/ipv4", "dra.net/ipv6"),
+        *(f"resource.aws.com/devicegroup{size}_id" for size in (1, 4, 8, 16)),
+        *(f"networkNodeLayer{layer}" for layer in (1, 2, 3)),
+        *("oke.dra.net/gpuMemoryFabricId", "oke.dra.net/hpcIslandId", "oke.dra.net/rackId"),
+        *("oke.dra.net/localBlockId", "oke.dra.net/networkBlockId"),
+    }
+)
+"""Attributes that are known to differ from machine to machine, and may name one."""
+_GROUPED = "resource.aws.com/"
+"""Whose attributes say which devices belong together, by equal values."""
+
+
+def recorded(
+    name: str, node: Document, slices: Iterable[Document], twins: Sequence[Iterable[Document]] = ()
+) -> dict[str, Any]:
+    """Return the shape of a node.
+
+    Args:
+        name: Of the shape; empty for that of its machine type.
+        node: The Node.
+        slices: Its ResourceSlices.
+        twins: ResourceSlices of other nodes of the same type: what differs there is not recorded.
+    """
+    labels = (node.get("metadata") or {}).get("labels") or {}
+    machine = str(labels.get("node.kubernetes.io/instance-type") or name or "unknown")
+    others = [_by_driver(one) for one in twins]
+    shape: dict[str, Any] = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": name or machine},
+        "provider": "own",
+        "machineType": machine,
+        "node": {"architecture": str(labels.get("kubernetes.io/arch") or "amd64")},
+    }
+    capacity = (node.get("status") or {}).get("capacity") or {}
+    kept = {key: str(capacity[key]) for key in ("cpu", "memory") if key in capacity}
+    if kept:
+        shape["node"] |= {"capacity": kept, "capacitySource": "capacity of the recorded node"}
+    shape["pools"] = [
+        _pool(driver, found, [one.get(driver, []) for one in others])
+        for driver, found in sorted(_by_driver(slices).items())
+    ]
+    return shape
+
+
+def _by_driver(slices: Iterable[Document]) -> dict[str, list[Document]]:
+    found: defaultdict[str, list[Document]] = defaultdict(list)
+    for one in slices:
+        found[str(one["spec"]["driver"])].append(one["spec"])
+    newest = {
+        driver: max(int(spec["pool"].get("generation") or 0) for spec in specs)
+        for driver, specs in found.items()
+    }
+    return {
+        driver: [one for one in specs if int(one["pool"].get("generation") or 0) == newest[driver]]
+        for driver, specs in found.items()
+    }
+
+
+def _devices(specs: Iterable[Document]) -> list[dict[str, Any]]:
+    fields = ("name", "attributes", "capacity", "allowMultipleAllocations", "consumesCounters")
+    return [
+        {key: one[key] for key in fields if key in one}
+        for spec in specs
+        for one in spec.get("devices") or ()
+    ]
+
+
+def _pool(
+    driver: str, specs: Sequence[Document], twins: Sequence[Sequence[Document]]
+) -> dict[str, Any]:
+    devices = sorted(_devices(specs), key=lambda one: str(one["name"]))
+    differing = _differing(devices, [_devices(one) for one in twins])
+    unknown: dict[str, str] = {}
+    groups: dict[str, defaultdict[Any, list[str]]] = {}
+    for one in devices:
+        attributes = dict(one.get("attributes") or {})
+        for name in [key for key in attributes if key in PER_MACHINE or key in differing]:
+            kind, value = next(iter(attributes.pop(name).items()))
+            unknown[name] = kind
+            groups.setdefault(name, defaultdict(list))[value].append(str(one["name"]))
+        one["attributes"] = attributes
+    common = {part: _common(devices, part) for part in ("attributes", "capacity")}
+    wanted = max((int(spec["pool"].get("resourceSliceCount") or 1) for spec in specs), default=1)
+    pool: dict[str, Any] = {
+        "driver": driver,
+        "evidence": "recorded",
+        "complete": wanted == len(specs),
+        "source": "recorded from a node",
+    }
+    if unknown:
+        pool["notRecorded"] = dict(sorted(unknown.items()))
+    # Each value of its own says nothing; others say which devices belong together.
+    alike = [
+        {"attribute": name, "groups": [*found.values()]}
+        for name, found in sorted(groups.items())
+        if name.startswith(_GROUPED) or 1 < len(devices) != len(found)
+    ]
+    if alike:
+        pool["equalities"] = alike
+    pool["common"] = {part: value for part, value in common.items() if value}
+    pool["devices"] = [_bare(one) for one in devices]
+    counters = [one for spec in specs for one in spec.get("sharedCounters") or ()]
+    if counters:
+        pool["sharedCounters"] = counters
+    return pool
+
+
+def _differing(devices: Iterable[Document], twins: Iterable[Iterable[Document]]) -> frozenset[str]:
+    """Return the attributes whose value on a device of one name differs between two machines."""
+    own = {str(one["name"]): one.get("attributes") or {} for one in devices}
+    found: set[str] = set()
+    for twin in twins:
+        for one in twin:
+            theirs: Mapping[str, Any] = one.get("attributes") or {}
+            mine = own.get(str(one["name"]), {})
+            found |= {key for key in mine.keys() & theirs.keys() if mine[key] != theirs[key]}
+    return frozenset(found)
+
+
+def _common(devices: Sequence[dict[str, Any]], part: str) -> dict[str, Any]:
+    """Take what all devices have alike out of them, and return it."""
+    if len(devices) < 2:
+        return {}
+    first = devices[0].get(part) or {}
+    found = {
+        key: value
+        for key, value in first.items()
+        if all((one.get(part) or {}).get(key) == value for one in devices)
+    }
+    for one in devices:
+        one[part] = {key: value for key, value in (one.get(part) or {}).items() if key not in found}
+    return found
+
+
+def _bare(device: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in device.items() if value not in ({}, None)}
