@@ -1,6 +1,4 @@
-"""Virtual nodes of recorded machines in `simulate`: what is asked, and what cannot be told."""
-
-from __future__ import annotations
+"""Virtual nodes of recorded machines in `simulate`: what is asked, and what cannot be stated."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

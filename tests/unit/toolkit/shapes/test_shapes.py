@@ -54,7 +54,7 @@ def test_a_recording_of_a_node_of_a_shape_has_the_same_devices(shape: Shape) -> 
 
 def test_unknown_values_are_alike_within_a_group_and_on_no_other_node() -> None:
     shape = known.named("trn2.48xlarge")
-    values = {}
+    values: dict[str, list[str]] = {}
     for name in ("a", "b"):
         _, slices = rebuilt(shape, name)
         for one in (device for part in slices for device in part["spec"]["devices"]):
