@@ -17,6 +17,7 @@ try:
         Histogram,
         PlatformCollector,
         ProcessCollector,
+        disable_created_metrics,
     )
 except ModuleNotFoundError:
     # Only what users' commands need is installed: they count, and serve nothing.
@@ -31,10 +32,17 @@ except ModuleNotFoundError:
 
     CollectorRegistry = PlatformCollector = ProcessCollector = _Uncounted  # type: ignore[assignment,misc]
     Counter = Gauge = Histogram = _Uncounted  # type: ignore[assignment,misc]
+    disable_created_metrics = _Uncounted()
 
+# They would be a series of their own for each counter and histogram.
+disable_created_metrics()  # type: ignore[no-untyped-call]
 REGISTRY = CollectorRegistry(auto_describe=True)
-ProcessCollector(registry=REGISTRY)
-PlatformCollector(registry=REGISTRY)
+"""What an operator counts."""
+OF_EACH_PROCESS = CollectorRegistry(auto_describe=True)
+"""The part of it that a process without controllers counts, as the webhook."""
+for _registry in (REGISTRY, OF_EACH_PROCESS):
+    ProcessCollector(registry=_registry)
+    PlatformCollector(registry=_registry)
 _counter = partial(Counter, registry=REGISTRY)
 _gauge = partial(Gauge, registry=REGISTRY)
 _histogram = partial(Histogram, registry=REGISTRY)
@@ -175,6 +183,11 @@ EVENTS_DROPPED = _counter(
     "dragoman_events_dropped_total",
     "Events that were not posted because too many of their namespace, or at all, were waiting.",
 )
+for _common in (
+    REQUESTS, REQUEST_DURATION, LOG_RECORDS_LOST, LOOP_LAG, WATCHES_OPENED, WATCH_DROPPED,
+    WATCH_RESTARTS,
+):  # fmt: skip
+    OF_EACH_PROCESS.register(_common)
 
 
 @cache

@@ -3,7 +3,9 @@
 import json
 import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -11,12 +13,13 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 
 from docs import generate_dashboard
+from dragoman import metrics
 from dragoman.cluster.clusterstate import ClusterState
 from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.explain.collector import DeviceCollector
 from dragoman.controllers.explain.counts import DeviceCounts
 from dragoman.doctor.finding import SEVERITIES, Severity
-from dragoman.metrics import REGISTRY
+from dragoman.metrics import OF_EACH_PROCESS, REGISTRY
 from dragoman_webhooks import metrics as reviews
 from tests.charts.matrix import MATRIX
 from tests.charts.rendering import CHART, MONITORED, Json, Values, names, one, pods, render
@@ -229,6 +232,17 @@ def test_prometheus_finds_nothing_to_criticize_in_the_metrics(promtool: str) -> 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+def test_a_webhook_exports_nothing_of_controllers_and_no_process_times_of_creation() -> None:
+    metrics.REQUESTS.labels("200", "GET").inc()
+    operator, webhook = (generate_latest(one).decode() for one in (REGISTRY, OF_EACH_PROCESS))
+    assert 'rest_client_requests_total{code="200",method="GET"}' in webhook
+    assert "process_resident_memory_bytes" in webhook
+    for name in ("preemption", "evictions", "pool_status", "findings", "leader_election"):
+        assert name in operator
+        assert name not in webhook
+    assert "_created" not in operator + webhook + generate_latest(reviews.REGISTRY).decode()
+
+
 FIRING: dict[str, tuple[str, str, str]] = {
     "nobody leads": (
         "DragomanOperatorNotLeading",
@@ -380,8 +394,35 @@ def test_an_alert_does_not_fire_when(
     assert not fires(promtool, tmp_path, alert, series, values)
 
 
-def fires(promtool: str, folder: Path, alert: str, series: str, values: str) -> bool:
-    """Whether an alert fires an hour and a quarter after a series began."""
+TWINS = {
+    "DragomanPoolIncomplete": "a pool is incomplete",
+    "DragomanDevicesLost": "devices are lost",
+}
+
+
+@pytest.mark.parametrize("alert", TWINS)
+def test_one_fault_has_one_alert(promtool: str, tmp_path: Path, alert: str) -> None:
+    judged = {'dragoman_findings_timestamp_seconds{namespace="dragoman-system"}': "3600x90"}
+    assert fires(promtool, tmp_path, *FIRING[TWINS[alert]], others={next(iter(judged)): "0x90"})
+    assert not fires(promtool, tmp_path, *FIRING[TWINS[alert]], others=judged)
+
+
+def test_only_what_cannot_wait_until_the_morning_is_critical() -> None:
+    critical = {one["alert"] for one in alerts(WATCHED) if one["labels"]["severity"] == "critical"}
+    assert "DragomanFindingWebhookMissing" not in critical
+    assert {"DragomanOperatorNotLeading", "DragomanWebhookDown"} <= critical
+
+
+def fires(
+    promtool: str,
+    folder: Path,
+    alert: str,
+    series: str,
+    values: str,
+    *,
+    others: Mapping[str, str] = MappingProxyType({}),
+) -> bool:
+    """Whether an alert fires an hour and a quarter after some series began."""
     (rule,) = [rule for rule in alerts(WATCHED) if rule["alert"] == alert]
     rule = {"alert": alert, "expr": rule["expr"], "for": rule.get("for", "0s")}
     (folder / "rules.yaml").write_text(
@@ -390,7 +431,9 @@ def fires(promtool: str, folder: Path, alert: str, series: str, values: str) -> 
     # An alert that is expected to be quiet: promtool complains, and says which fire.
     test: Json = {
         "interval": "1m",
-        "input_series": [{"series": series, "values": values}],
+        "input_series": [
+            {"series": name, "values": given} for name, given in {series: values, **others}.items()
+        ],
         "alert_rule_test": [{"eval_time": "75m", "alertname": alert, "exp_alerts": []}],
     }
     (folder / "test.yaml").write_text(

@@ -76,9 +76,16 @@ def keep(session: Session) -> None:
         "",
         *(f"   {line}" for line in commands(session)),
     )
+    reported = ""
     try:
         while True:
-            session.look()
+            try:
+                session.look()
+            except DeviationError:
+                raise
+            except Exception as error:  # noqa: BLE001 — whatever a user applies, the cluster stays
+                if reported != (reported := f"the table is not drawn: {error!r}"):
+                    session.note(reported)
             time.sleep(0.5)
     except KeyboardInterrupt:
         session.screen.end("", "Stopped; nothing is left running.")

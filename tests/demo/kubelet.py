@@ -34,7 +34,14 @@ class Kubelet:
                     raise
 
     def publish_devices(self) -> str:
-        """Publish devices: they came with the hardware's files."""
+        """Give the slices of the hardware's files an owner, as drivers on nodes do: their node."""
+        nodes = {one["metadata"]["name"]: one for one in self._cluster.api().list("nodes")}
+        for one in self._cluster.api().list("resourceslices"):
+            if node := nodes.get(one["spec"].get("nodeName", "")):
+                owner = {"apiVersion": "v1", "kind": "Node", "name": node["metadata"]["name"]}
+                owner["uid"] = node["metadata"]["uid"]
+                patch = {"metadata": {"ownerReferences": [owner]}}
+                self._cluster.api().patch("resourceslices", one["metadata"]["name"], None, patch)
         return ""
 
     def finish(self, name: str) -> None:

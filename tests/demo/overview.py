@@ -42,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device of a node, and whether a claim holds it."""
+    """A device of a pool, which has the name of its node here, and whether a claim holds it."""
 
     node: str
     name: str
@@ -92,9 +92,9 @@ def overview_of(
         devices=tuple(
             Device(node, name, (node, name) in held)
             for node, name in sorted(
-                (one["spec"]["nodeName"], device["name"])
+                (one["spec"]["pool"]["name"], device["name"])
                 for one in slices
-                for device in one["spec"]["devices"]
+                for device in one["spec"].get("devices") or ()
             )
         ),
         claims=tuple(sorted(known)),
@@ -147,13 +147,13 @@ def state_of(phase: str, has_claim: bool, uses: bool, *, template_missing: bool)
 def devices_of(claim: Json) -> list[tuple[str, str]]:
     """Return the devices allocated for a claim as (pool, device); a pool is a node's here."""
     allocation = claim.get("status", {}).get("allocation") or {}
-    results = allocation.get("devices", {}).get("results", ())
+    results = (allocation.get("devices") or {}).get("results") or ()
     return [(result["pool"], result["device"]) for result in results]
 
 
 def users_of(claim: Json) -> tuple[str, ...]:
     """Return the UIDs for which a claim is reserved."""
-    return tuple(user["uid"] for user in claim.get("status", {}).get("reservedFor", ()))
+    return tuple(user["uid"] for user in claim.get("status", {}).get("reservedFor") or ())
 
 
 def name_of(manifest: Json) -> str:

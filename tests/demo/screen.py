@@ -4,6 +4,12 @@ On anything but a terminal there is no block and no escape sequence; `NO_COLOR` 
 alone (no-color.org).
 """
 
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import termios
 from typing import Self, TextIO
 
 from rich.console import Console, RenderableType
@@ -36,6 +42,34 @@ def console(out: TextIO) -> Console:
     return Console(file=out, highlight=False, markup=False, emoji=False, width=width)
 
 
+def run_in_terminal(command: list[str], columns: int) -> subprocess.CompletedProcess[str]:
+    """Run a command that lays its output out for a terminal, without colours."""
+    reading, writing = pty.openpty()
+    fcntl.ioctl(writing, termios.TIOCSWINSZ, struct.pack("4H", 0, columns, 0, 0))
+    variables = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    try:
+        running = subprocess.Popen(
+            command, stdout=writing, stderr=subprocess.PIPE, text=True,
+            env=variables | {"NO_COLOR": "1"},
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    written = bytearray()
+    with running, os.fdopen(reading, "rb", buffering=0) as terminal:
+        while part := _part(terminal.fileno()):
+            written += part
+        said = running.stderr.read() if running.stderr else ""
+    output = written.decode("utf-8", "replace").replace("\r\n", "\n")
+    return subprocess.CompletedProcess(command, running.returncode, output, said)
+
+
+def _part(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:  # on Linux that is how a terminal ends whose programs have ended
+        return b""
+
+
 class Screen:
     """Write to a terminal, or to a pipe.
 
@@ -60,6 +94,11 @@ class Screen:
     def __exit__(self, *_: object) -> None:
         """Remove the block and show the cursor."""
         self._block.stop()
+
+    @property
+    def columns(self) -> int | None:
+        """The width of a terminal; None for what is none."""
+        return self._console.width if self.live else None
 
     def say(self, *lines: RenderableType) -> None:
         """Add lines that stay, above the block."""

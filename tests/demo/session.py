@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import subprocess
 import sys
 import textwrap
@@ -16,7 +15,7 @@ from tests.demo import table
 from tests.demo.interruption import Interruption
 from tests.demo.kubelet import Kubelet
 from tests.demo.overview import Overview, Row, overview_of
-from tests.demo.screen import Screen, Style, console, styled
+from tests.demo.screen import Screen, Style, console, run_in_terminal, styled
 from tests.support.controlplane.plane import ControlPlane
 
 if TYPE_CHECKING:
@@ -27,6 +26,10 @@ OPERATOR, WEBHOOK = "dragoman", "dragoman-webhook"
 """Names of the processes and of their service accounts in examples/."""
 PATIENCE = 60.0
 """Seconds after which something that has not happened counts as a fault."""
+LINE = 95
+"""Columns of a quoted text at most."""
+INDENT = 5
+"""Columns before what is quoted."""
 REDRAWS = 0.1
 """Seconds between two looks at the API server."""
 
@@ -114,12 +117,15 @@ class Session:
         self.command("kubectl", *asked)
         command = [sys.executable, "-m", "dragoman", *asked[1:]]
         options = [f"--kubeconfig={self.plane.kubeconfig}", f"--namespace={NAMESPACE}"]
-        done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+        if columns := self.screen.columns:
+            done = run_in_terminal([*command, *options], columns - INDENT)
+        else:
+            done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
         answer = done.stdout + done.stderr
-        if done.returncode != 1 or any(word not in answer for word in words):
+        said = " ".join(answer.split())
+        if done.returncode != 1 or any(word not in said for word in words):
             raise DeviationError(f"explain of {pod} must contain {', '.join(words)}\n\n{answer}")
-        # Columns of a log are as wide as their longest cell; here lines are wrapped instead.
-        self.quote(re.sub(r"(?<=\S) {4,}", "   ", done.stdout))
+        self.show(*done.stdout.splitlines())
         self.pause(2.0)
 
     def publish_devices(self) -> None:
@@ -188,14 +194,22 @@ class Session:
         self.screen.say(styled(("   ✓ ", Style.GOOD), text, took))
 
     def quote(self, text: str) -> None:
-        """Say what somebody else has said; long lines are wrapped, but no word is broken."""
-        wrapper = textwrap.TextWrapper(95, break_on_hyphens=False, break_long_words=False)
+        """Say what somebody else has said; long lines are wrapped, words only where they must."""
+        width = min(LINE, (self.screen.columns or LINE + INDENT) - INDENT)
         for line in text.splitlines():
-            self.show(*wrapper.wrap(line))
+            bullet = "* " if line.startswith("* ") else ""
+            wrapper = textwrap.TextWrapper(
+                width,
+                initial_indent=bullet,
+                subsequent_indent=" " * len(bullet),
+                break_on_hyphens=False,
+                break_long_words=self.screen.live,
+            )
+            self.show(*wrapper.wrap(line.removeprefix(bullet)))
 
     def show(self, *lines: str) -> None:
         """Say what somebody else has said, as it stands there."""
-        self.screen.say(*[styled((f"     {line}", Style.FAINT)) for line in lines])
+        self.screen.say(*[styled((f"{' ' * INDENT}{line}", Style.FAINT)) for line in lines])
 
     def _explain(self, what: str, overview: Overview) -> str:
         drawing = console(io.StringIO())

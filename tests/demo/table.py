@@ -47,9 +47,11 @@ def table(rows: Sequence[Row]) -> Padding:
     drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=Style.FAINT)
     for heading, width in zip(HEADINGS, WIDTHS, strict=True):
         drawn.add_column(heading, min_width=width, no_wrap=True)
+    shown = ""
     for row in rows:
+        pod, shown = "" if row.pod == shown else row.pod, row.pod
         quiet = Style.FAINT if row.state is State.FINISHED else ""
-        cells = (row.pod, row.claim or NOTHING, row.device or NOTHING, row.node or NOTHING)
+        cells = (pod, row.claim or NOTHING, row.device or NOTHING, row.node or NOTHING)
         drawn.add_row(*(Text(cell, quiet) for cell in cells), Text(state(row), STYLES[row.state]))
     return Padding(drawn, (0, 0, 0, len(INDENT)), expand=False)
 

@@ -5,12 +5,15 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
+import yaml
 
 from tests.demo.steps import STEPS
 from tests.docs.pages import blocks
@@ -90,8 +93,7 @@ def test_the_demo_plays_all_steps_and_leaves_nothing_behind(folder: Path) -> Non
         "claims left": "1",
         "devices free": "8",
     }
-    assert numbers["create resourceclaims"] == numbers["delete resourceclaims"] == "10"
-    assert numbers["patch pods/status"] == "9"
+    assert int(numbers["writes"]) > 30
 
     said = " ".join(output.split())
     claim, template = "spec.devices.config[0].opaque.parameters", "spec.spec.devices.config[0]"
@@ -128,12 +130,42 @@ def test_the_commands_of_a_kept_demo_work_in_any_folder(folder: Path, tmp_path: 
         assert 'Unsupported value: "passthrough"' in shell(refusal, 1)
         assert "node-a" in shell(top)
         assert "kubectl dra ui" in shell(f"{page} --help")
+        (tmp_path / "any.yaml").write_text(yaml.safe_dump_all(unusual()))
+        assert shell("kubectl apply -f any.yaml").count("created") == len(unusual())
+        time.sleep(2)  # the demo looks twice a second
+        assert len(shell("kubectl get resourceslices -o name").split()) == 2 + 3
         assert "claim" in shell(tail.replace("tail -f", "tail -n 5"))
         process.send_signal(signal.SIGINT)
         last, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 0
     assert "nothing is left running" in last
     assert [*folder.iterdir()] == []
+
+
+def unusual() -> list[dict[str, Any]]:
+    """Return valid slices of other forms than the demo's own."""
+    term = {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "Exists"}]}
+    forms: dict[str, dict[str, Any]] = {
+        "counters": {
+            "nodeName": "node-a",
+            "sharedCounters": [{"name": "set", "counters": {"slices": {"value": "7"}}}],
+        },
+        "selector": {"nodeSelector": {"nodeSelectorTerms": [term]}, "devices": [{"name": "one"}]},
+        "everywhere": {"allNodes": True, "devices": [{"name": "one"}]},
+    }
+    return [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceSlice",
+            "metadata": {"name": name},
+            "spec": {
+                "driver": "other.example.com",
+                "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
+                **form,
+            },
+        }
+        for name, form in forms.items()
+    ]
 
 
 def quickstart(export: str) -> list[str]:

@@ -3,8 +3,15 @@
 from contextlib import suppress
 from functools import cache, partial
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+)
 
+disable_created_metrics()  # type: ignore[no-untyped-call]
 REGISTRY = CollectorRegistry(auto_describe=True)
 _counter = partial(Counter, registry=REGISTRY)
 _gauge = partial(Gauge, registry=REGISTRY)

@@ -82,7 +82,7 @@ class HealthServer:
         address: `HOST:PORT`; port 0 for any free one.
         live: Fails when only a restart helps.
         ready: Fails while the operator cannot do its work.
-        registries: Registries that are served beside the operator's own.
+        registries: What is served at /metrics.
     """
 
     def __init__(
@@ -91,10 +91,10 @@ class HealthServer:
         *,
         live: Check,
         ready: Check,
-        registries: Sequence[CollectorRegistry] = (),
+        registries: Sequence[CollectorRegistry],
     ) -> None:
         self._checks = {b"/livez": live, b"/healthz": live, b"/readyz": ready}
-        self._metrics = MetricsPage((metrics.REGISTRY, *registries))
+        self._metrics = MetricsPage(registries)
         self._server = HttpServer(Address.parse(address), self.respond)
 
     async def start(self) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from prometheus_client import CollectorRegistry
+
 from dragoman import __version__, surroundings
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.controllers.claims.collector import ClaimCollector
@@ -19,7 +21,7 @@ from dragoman.kube.kubeconfig import Credentials
 from dragoman.kube.leaderelection import LeaderElectionConfig, LeaderElector
 from dragoman.kube.manager import Informers, Manager
 from dragoman.logs import logger
-from dragoman.metrics import REGISTRY
+from dragoman.metrics import OF_EACH_PROCESS, REGISTRY
 from dragoman.process.controllers import CONTROLLERS, Row, load, start_controllers
 from dragoman.process.health import HealthServer, Liveness
 from dragoman.settings import Settings
@@ -155,7 +157,7 @@ class Operator:
             self._settings.metrics_address,
             live=self._live,
             ready=self._ready,
-            registries=(webhook_metrics.REGISTRY,) if self._settings.webhook else (),
+            registries=_registries(self._settings),
         )
         log.info("Serving probes and metrics", address=await self._health.start())
 
@@ -191,3 +193,9 @@ class Operator:
         if self._liveness.unreachable():
             return "the API server cannot be reached"
         return self._manager.unready()
+
+
+def _registries(settings: Settings) -> tuple[CollectorRegistry, ...]:
+    """Return what the process counts: nothing of controllers that it does not run."""
+    own = REGISTRY if settings.controllers else OF_EACH_PROCESS
+    return (own, webhook_metrics.REGISTRY) if settings.webhook else (own,)

@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
+from dragoman.metrics import REGISTRY
 from dragoman.process.health import HealthServer, MetricsPage
 from dragoman.settings import Address
 
@@ -80,7 +81,7 @@ async def test_probes_are_answered_anew_each_time() -> None:
 async def test_metrics_of_all_registries_are_one_page() -> None:
     other = CollectorRegistry()
     Counter("of_somebody_else", "Something.", registry=other).inc(3)
-    async with asked(Patient(), other) as url:
+    async with asked(Patient(), REGISTRY, other) as url:
         status, text = await got(f"{url}/metrics")
     assert status == 200
     assert "of_somebody_else_total 3.0" in text

@@ -3,6 +3,7 @@
 import io
 import re
 import subprocess
+import sys
 from typing import Any, cast
 from unittest.mock import create_autospec
 
@@ -11,7 +12,7 @@ import pytest
 from tests.demo.interruption import Interruption
 from tests.demo.kubelet import Kubelet
 from tests.demo.overview import State, overview_of
-from tests.demo.screen import Screen, Style, console, styled
+from tests.demo.screen import Screen, Style, console, run_in_terminal, styled
 from tests.demo.session import DeviationError, Session
 from tests.demo.summary import AT_MOST, EXACTLY, judge
 from tests.demo.table import block
@@ -131,6 +132,59 @@ def test_what_a_row_says(
     templates = [objects.template("one-gpu", "default", "any")] if template else []
     overview = overview_of([pod], claims, templates, [])
     assert [row.state for row in overview.rows] == [state]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({"nodeName": "node-b", "sharedCounters": []}, id="counters without devices"),
+        pytest.param({"nodeName": "node-b", "devices": None}, id="null for its devices"),
+        pytest.param({"nodeSelector": {}, "devices": [{"name": "gpu-0"}]}, id="a node selector"),
+        pytest.param({"allNodes": True, "devices": [{"name": "gpu-0"}]}, id="all nodes"),
+        pytest.param(
+            {"perDeviceNodeSelection": True, "devices": [{"name": "gpu-0", "nodeName": "node-b"}]},
+            id="a node for each device",
+        ),
+    ],
+)
+def test_any_slice_that_a_user_applies_is_shown(spec: dict[str, Any]) -> None:
+    pool = {"name": "pool-b", "generation": 1, "resourceSliceCount": 1}
+    other = {"metadata": {"name": "b"}, "spec": {"driver": "b.example.com", "pool": pool, **spec}}
+    overview = overview_of([], [], [], [objects.resource_slice("node-a", 4), other])
+    assert len(overview.devices) == 4 + len(spec.get("devices") or ())
+    out = io.StringIO()
+    Screen(console(out)).say(block(overview))
+    assert "0 of" in out.getvalue()
+
+
+def test_any_claim_and_pod_that_a_user_applies_is_shown() -> None:
+    pod = objects.pod("a", "default")
+    pod["spec"]["resourceClaims"] = [{"name": "none"}, {"name": "b", "resourceClaimName": "b"}]
+    pod["metadata"]["uid"] = "u"
+    claim = objects.claim("b", "default", "any") | {
+        "status": {"allocation": {}, "reservedFor": None}
+    }
+    overview = overview_of([pod], [claim], [], [])
+    assert [row.state for row in overview.rows] == [State.NO_CLAIM, State.NO_DEVICE]
+    assert str(overview.rows[0].pod) == "a"
+
+
+def test_a_command_lays_its_output_out_for_the_columns_that_are_left() -> None:
+    code = (
+        "import os, sys; print(os.get_terminal_size(1).columns); sys.stderr.write('x'); sys.exit(3)"
+    )
+    done = run_in_terminal([sys.executable, "-c", code], 75)
+    assert (done.stdout, done.stderr, done.returncode) == ("75\n", "x", 3)
+
+
+def test_a_quoted_line_keeps_its_bullet() -> None:
+    out = io.StringIO()
+    path = "spec.devices.config[0].opaque.parameters.sharing.strategy: " + "word " * 20
+    stage_that(Answering(0, ""), out).quote(f"denied:\n* {path}")
+    first, second, third = out.getvalue().splitlines()
+    assert first == "     denied:"
+    assert second.startswith("     * spec.devices.config[0]")
+    assert third.startswith("       word")
 
 
 def test_the_writes_that_the_story_needs_are_accepted() -> None:
