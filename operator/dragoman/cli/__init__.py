@@ -106,7 +106,7 @@ GLOBAL_OPTIONS = {
 """Options that may stand before the command, and whether each takes a value."""
 EXTRAS = {
     "operator": ("aiofastnet", "cryptography", "kopf", "prometheus_client", "structlog"),
-    "conformance": ("cryptography", "grpc", "urllib3"),
+    "conformance": ("cryptography", "google", "grpc", "urllib3"),
 }
 """Modules of others that only these commands need, by the extra that installs them."""
 MODULES = {

@@ -1,9 +1,17 @@
-"""Messages between kubelet and driver, both directions. Pure."""
+"""Messages between kubelet and driver, both directions. Pure.
+
+Source: api.proto of k8s.io/kubelet/pkg/apis/dra/v1, dra-health/v1 and pluginregistration/v1.
+Decoding raises ValueError where bytes are no message.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from dragoman_drivers.kubeletplugin import wire
+from google.protobuf import descriptor_pool, message_factory
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Field
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.message import DecodeError
 
 REGISTRATION = "pluginregistration.Registration"
 DRA = "k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin"
@@ -66,75 +74,127 @@ class DeviceHealth:
     message: str = ""  # Details
 
 
+_LAYOUT: Mapping[str, tuple[str, ...]] = {
+    "Claim": ("namespace", "uid", "name"),
+    "Claims": ("claims*Claim",),
+    "Device": ("requests*", "pool", "device", "cdi*", "share"),
+    "Prepared": ("devices*Device", "error"),
+    "PreparedEntry": ("key", "value:Prepared"),
+    "PrepareAnswer": ("claims*PreparedEntry",),
+    "Unprepared": ("error",),
+    "UnpreparedEntry": ("key", "value:Unprepared"),
+    "UnprepareAnswer": ("claims*UnpreparedEntry",),
+    "PluginInfo": ("type", "name", "endpoint", "versions*"),
+    "RegistrationStatus": ("registered:bool", "error"),
+    "DeviceName": ("pool", "device"),
+    "DeviceHealth": (
+        *("device:DeviceName", "health:int", "updated:int", "timeout:int", "message"),
+    ),
+    "Health": ("devices*DeviceHealth",),
+}
+"""Fields of each message in the order of their numbers, from 1 on: `*` is repeated, `:` has a type;
+without one it is text. A map is what it is on the wire: repeated entries of key and value."""
+_TYPES = {"": Field.TYPE_STRING, "bool": Field.TYPE_BOOL, "int": Field.TYPE_INT64}
+
+
+def _classes() -> dict[str, Any]:
+    file = FileDescriptorProto(name="dragoman/kubelet.proto", package="dragoman", syntax="proto3")
+    for name, layout in _LAYOUT.items():
+        message = file.message_type.add(name=name)
+        for number, text in enumerate(layout, 1):
+            repeated = "*" in text
+            field_name, _, kind = text.replace("*", ":").partition(":")
+            field = message.field.add(name=field_name, number=number)
+            field.label = Field.LABEL_REPEATED if repeated else Field.LABEL_OPTIONAL
+            field.type = _TYPES.get(kind, Field.TYPE_MESSAGE)
+            if field.type == Field.TYPE_MESSAGE:
+                field.type_name = f".dragoman.{kind}"
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"dragoman.{name}"))
+        for name in _LAYOUT
+    }
+
+
+_CLASSES = _classes()
+
+
+def _made(kind: str, **fields: Any) -> Any:
+    return _CLASSES[kind](**fields)
+
+
+def _read(kind: str, message: bytes) -> Any:
+    try:
+        return _CLASSES[kind].FromString(message)
+    except DecodeError as error:
+        raise ValueError(str(error)) from None
+
+
 # Claims ------------------------------------------------------------------------------------------
 
 
 def write_claims(claims: Iterable[ClaimReference]) -> bytes:
     """Encode a request to prepare or unprepare."""
-    return b"".join(
-        wire.block(1, wire.text(1, one.namespace) + wire.text(2, one.uid) + wire.text(3, one.name))
-        for one in claims
-    )
+    found = [_made("Claim", namespace=one.namespace, uid=one.uid, name=one.name) for one in claims]
+    return _bytes(_made("Claims", claims=found))
 
 
 def read_claims(message: bytes) -> tuple[ClaimReference, ...]:
     """Decode the claims of a request to prepare or unprepare."""
-    found = []
-    for body in blocks(message, 1):
-        words = wire.texts(body)
-        found.append(ClaimReference(words.get(1, ""), words.get(2, ""), words.get(3, "")))
-    return tuple(found)
+    found = _read("Claims", message).claims
+    return tuple(ClaimReference(one.namespace, one.uid, one.name) for one in found)
 
 
 def write_prepared(results: Mapping[str, Prepared | str]) -> bytes:
     """Encode the answer to a request to prepare: devices, or an error, by claim UID."""
-    return _entries({uid: _prepared(result) for uid, result in results.items()})
+    entries = [
+        _made("PreparedEntry", key=uid, value=_prepared(found)) for uid, found in results.items()
+    ]
+    return _bytes(_made("PrepareAnswer", claims=entries))
 
 
 def read_prepared(message: bytes) -> dict[str, Prepared | str]:
-    """Decode the answer to a request to prepare.
-
-    Raises:
-        ValueError: These bytes are no message.
-    """
-    found: dict[str, Prepared | str] = {}
-    for uid, body in _read_entries(message):
-        error = wire.texts(body).get(2, "")
-        found[uid] = error or tuple(_read_device(one) for one in blocks(body, 1))
-    return found
+    """Decode the answer to a request to prepare."""
+    return {
+        entry.key: entry.value.error or tuple(_device(one) for one in entry.value.devices)
+        for entry in _read("PrepareAnswer", message).claims
+    }
 
 
 def write_unprepared(results: Mapping[str, str]) -> bytes:
     """Encode the answer to a request to unprepare: an error, or the empty text, by claim UID."""
-    return _entries({uid: wire.text(1, error) for uid, error in results.items()})
+    entries = [
+        _made("UnpreparedEntry", key=uid, value=_made("Unprepared", error=error))
+        for uid, error in results.items()
+    ]
+    return _bytes(_made("UnprepareAnswer", claims=entries))
 
 
 def read_unprepared(message: bytes) -> dict[str, str]:
     """Decode the answer to a request to unprepare; the empty text is success."""
-    return {uid: wire.texts(body).get(1, "") for uid, body in _read_entries(message)}
+    return {one.key: one.value.error for one in _read("UnprepareAnswer", message).claims}
 
 
-def _prepared(result: Prepared | str) -> bytes:
+def _prepared(result: Prepared | str) -> Any:
     if isinstance(result, str):
-        return wire.text(2, result)
-    return b"".join(wire.block(1, _device(one)) for one in result)
+        return _made("Prepared", error=result)
+    devices = [
+        _made(
+            "Device",
+            requests=one.requests,
+            pool=one.pool,
+            device=one.device,
+            cdi=one.cdi,
+            share=one.share,
+        )
+        for one in result
+    ]
+    return _made("Prepared", devices=devices)
 
 
-def _device(one: PreparedDevice) -> bytes:
-    repeated = [(1, one.requests), (2, (one.pool,)), (3, (one.device,)), (4, one.cdi)]
-    texts = [wire.text(number, value) for number, values in repeated for value in values]
-    return b"".join([*texts, wire.text(5, one.share)])
-
-
-def _read_device(body: bytes) -> PreparedDevice:
-    words = wire.texts(body)
-    repeated = {
-        number: tuple(one.decode(errors="replace") for one in blocks(body, number))
-        for number in (1, 4)
-    }
-    return PreparedDevice(
-        repeated[1], words.get(2, ""), words.get(3, ""), repeated[4], words.get(5, "")
-    )
+def _device(one: Any) -> PreparedDevice:
+    return PreparedDevice(tuple(one.requests), one.pool, one.device, tuple(one.cdi), one.share)
 
 
 # Registration ------------------------------------------------------------------------------------
@@ -142,26 +202,31 @@ def _read_device(body: bytes) -> PreparedDevice:
 
 def write_info(info: PluginInfo) -> bytes:
     """Encode the answer to GetInfo."""
-    words = [(1, info.type), (2, info.name), (3, info.endpoint), *((4, v) for v in info.versions)]
-    return b"".join(wire.text(number, value) for number, value in words)
+    made = _made(
+        "PluginInfo",
+        type=info.type,
+        name=info.name,
+        endpoint=info.endpoint,
+        versions=info.versions,
+    )
+    return _bytes(made)
 
 
 def read_info(message: bytes) -> PluginInfo:
     """Decode the answer to GetInfo."""
-    words = wire.texts(message)
-    versions = tuple(one.decode(errors="replace") for one in blocks(message, 4))
-    return PluginInfo(words.get(1, ""), words.get(2, ""), words.get(3, ""), versions)
+    found = _read("PluginInfo", message)
+    return PluginInfo(found.type, found.name, found.endpoint, tuple(found.versions))
 
 
 def write_registration(error: str = "") -> bytes:
     """Encode the kubelet's NotifyRegistrationStatus: registered, unless there is an error."""
-    return wire.text(2, error) if error else wire.number(1, 1)
+    return _bytes(_made("RegistrationStatus", registered=not error, error=error))
 
 
 def read_registration(message: bytes) -> str:
     """Decode why the kubelet did not register the driver; empty when it did."""
-    found = dict(wire.fields(message))
-    return "" if found.get(1) else wire.texts(message).get(2, "") or "not registered"
+    found = _read("RegistrationStatus", message)
+    return "" if found.registered else found.error or "not registered"
 
 
 # Health ------------------------------------------------------------------------------------------
@@ -169,57 +234,30 @@ def read_registration(message: bytes) -> str:
 
 def write_health(devices: Sequence[DeviceHealth]) -> bytes:
     """Encode one message of the stream of NodeWatchResources."""
-    return b"".join(
-        wire.block(
-            1,
-            wire.block(1, wire.text(1, one.pool) + wire.text(2, one.device))
-            + wire.number(2, one.health)
-            + wire.number(3, one.updated)
-            + wire.number(4, one.timeout)
-            + wire.text(5, one.message),
+    found = [
+        _made(
+            "DeviceHealth",
+            device=_made("DeviceName", pool=one.pool, device=one.device),
+            health=one.health,
+            updated=one.updated,
+            timeout=one.timeout,
+            message=one.message,
         )
         for one in devices
-    )
+    ]
+    return _bytes(_made("Health", devices=found))
 
 
 def read_health(message: bytes) -> tuple[DeviceHealth, ...]:
     """Decode one message of the stream of NodeWatchResources."""
-    found = []
-    for body in blocks(message, 1):
-        numbers = {key: value for key, value in wire.fields(body) if isinstance(value, int)}
-        identity = next(iter(blocks(body, 1)), b"")
-        words = wire.texts(identity)
-        found.append(
-            DeviceHealth(
-                words.get(1, ""),
-                words.get(2, ""),
-                numbers.get(2, 0),
-                numbers.get(3, 0),
-                numbers.get(4, 0),
-                message=wire.texts(body).get(5, ""),
-            )
+    return tuple(
+        DeviceHealth(
+            one.device.pool, one.device.device, one.health, one.updated, one.timeout, one.message
         )
-    return tuple(found)
-
-
-# Parts -------------------------------------------------------------------------------------------
-
-
-def blocks(message: bytes, number: int) -> list[bytes]:
-    """Return the fields of a number that have a length, in order."""
-    return [body for key, body in wire.fields(message) if key == number and isinstance(body, bytes)]
-
-
-def _entries(answers: Mapping[str, bytes]) -> bytes:
-    """Encode a map from strings to messages."""
-    return b"".join(
-        wire.block(1, wire.text(1, key) + wire.block(2, body)) for key, body in answers.items()
+        for one in _read("Health", message).devices
     )
 
 
-def _read_entries(message: bytes) -> list[tuple[str, bytes]]:
-    found = []
-    for entry in blocks(message, 1):
-        key = wire.texts(entry).get(1, "")
-        found.append((key, next(iter(blocks(entry, 2)), b"")))
-    return found
+def _bytes(message: Any) -> bytes:
+    encoded: bytes = message.SerializeToString()
+    return encoded
