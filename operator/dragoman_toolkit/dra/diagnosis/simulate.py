@@ -93,6 +93,14 @@ Exit status:
     shell_complete=completion.files,
     help="Add or replace DeviceClasses.",
 )
+@click.option(
+    "--by",
+    "attributes",
+    multiple=True,
+    metavar="ATTRIBUTE",
+    help="Also say which values of this attribute the pods would get; those that their claims "
+    "constrain are always said.",
+)
 @answering
 def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
@@ -106,6 +114,7 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
     without_pod: tuple[str, ...],
     taints: tuple[str, ...],
     classes: tuple[str, ...],
+    attributes: tuple[str, ...],
     timeout: float,
     output: Output,
 ) -> None:
@@ -127,7 +136,7 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
         added, without_node, without_pod, taints, classes, folder
     )
     answer = simulation.answer(source, words, filenames, different, replicas, timeout, fill=fill)
-    report = simulate_report.report(answer)
+    report = simulate_report.report(answer, attributes)
     if output == CAPI:
         sys.exit(simulate_report.capi_annotations(answer))
     show(report, output)

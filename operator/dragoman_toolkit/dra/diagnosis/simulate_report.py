@@ -1,6 +1,6 @@
 """Table and document of `simulate`."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -17,7 +17,8 @@ from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.usage.summary import count_free
 from dragoman.inventory.usage.waiting import classes_of
-from dragoman_toolkit.diagnosis.simulate import Placement
+from dragoman_toolkit.attributevalues import GangValues, gang_values
+from dragoman_toolkit.diagnosis.simulate import PlacedWorkload, Placement
 from dragoman_toolkit.diagnosis.virtualnodes import manifests
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.diagnosis.simulation import Simulation
@@ -26,23 +27,66 @@ from dragoman_toolkit.shapes.nodes import capi
 from dragoman_toolkit.workloadpods import natural
 
 
-def report(simulation: Simulation) -> Report:
-    """Return what `simulate` prints; UNKNOWN where labels are missing."""
+def report(simulation: Simulation, attributes: Sequence[str] = ()) -> Report:
+    """Return what `simulate` prints; UNKNOWN where labels are missing.
+
+    Args:
+        simulation: The answer.
+        attributes: Whose values are said of all pods; those of constraints are anyway.
+    """
     world, then = simulation.world, simulation.then
     fits = any(one.placed for one in then) and not any(one.refused for one in then)
     status = notes.status(world) if fits else Exit.OBSTACLE
     said = [*simulation.unsure, *simulation.shapes, f"not considered: {', '.join(LEFT_OUT)}"]
     if simulation.left_out:
         said.append(f"left out, as only `helm test` creates it: {', '.join(simulation.left_out)}")
-    document = _document(simulation)
+    values = [*_values(simulation, attributes)]
+    document = {**_document(simulation), "values": [_values_document(*one) for one in values]}
     table = _table(document["nodes"])
     return Report(
         "Simulation",
         document,
-        (*([table] if table.rows else []), *_sentences(simulation)),
+        (
+            *([table] if table.rows else []),
+            *_sentences(simulation),
+            *(_values_text(*one) for one in values),
+        ),
         Exit.UNKNOWN if simulation.unsure else status,
         (*said, *notes.common(world)),
     )
+
+
+def _values(
+    simulation: Simulation, attributes: Sequence[str]
+) -> Iterator[tuple[PlacedWorkload, GangValues]]:
+    """Yield which values the placed pods of each workload get, and whether they agree."""
+    world = simulation.inventory.world
+    for workload, then in zip(simulation.workloads, simulation.then, strict=True):
+        pods = {copies.pod.key: copies.pod for parts in workload.sets for copies in parts}
+        asking = [of_pod(world, pod, planned=True) for pod in pods.values()]
+        claims = [one.claim for subject in asking for one in subject.wanted]
+        constrained = [one.attribute for claim in claims for one in claim.spec.constraints]
+        for name in dict.fromkeys((*attributes, *filter(None, constrained))):
+            if then.devices:
+                yield workload, gang_values(simulation.inventory, name, then.devices)
+
+
+def _values_document(workload: PlacedWorkload, found: GangValues) -> dict[str, Any]:
+    return {
+        "workload": workload.title,
+        "attribute": found.attribute,
+        "values": [{"value": value, "pods": list(pods)} for value, pods in found.pods.items()],
+        "agree": found.agree,
+    }
+
+
+def _values_text(workload: PlacedWorkload, found: GangValues) -> str:
+    title = f"{workload.title}: " if workload.title else ""
+    if not found.pods:
+        return f"{title}no device of its pods has attribute {found.attribute}."
+    parts = [f"{value or 'no value'} ({_pods([*pods])})" for value, pods in found.pods.items()]
+    agree = "all pods agree" if found.agree else "the pods do not agree"
+    return f"{title}{found.attribute}: {', '.join(parts)}; {agree}."
 
 
 def capi_annotations(simulation: Simulation) -> Exit:

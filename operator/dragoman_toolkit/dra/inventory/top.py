@@ -28,6 +28,7 @@ Examples:
   kubectl dra top nodes --class gpu.nvidia.com
   kubectl dra top namespaces                    # and what their quotas charge
   kubectl dra top pods -n ml
+  kubectl dra top --by resource.kubernetes.io/pcieRoot   # pairs of GPU and NIC that are left
   kubectl dra top queues                        # quota, charge and use of Kueue and Volcano
   kubectl dra top queues --manager kueue --queue team-a -o wide
   kubectl dra top --watch                       # redrawn every 5 seconds
@@ -52,6 +53,14 @@ _WHAT = ("classes", "nodes", "namespaces", "pods", "queues")
     metavar="NAME",
     shell_complete=device_classes,
     help="Count devices of this DeviceClass only (classes, nodes).",
+)
+@click.option(
+    "--by",
+    "attribute",
+    default="",
+    metavar="ATTRIBUTE",
+    help="Count devices by node and value of this attribute, and how many claims of one device "
+    "of each driver a value still serves.",
 )
 @click.option(
     "--queue",
@@ -80,6 +89,7 @@ def top(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
     what: str,
     device_class: str,
+    attribute: str,
     queue: str,
     manager: str,
     selection: ObjectSelection,
@@ -101,6 +111,8 @@ def top(  # noqa: PLR0913, PLR0917 — one parameter for each option
         from dragoman_toolkit.dra.ui import file  # noqa: PLC0415 — heavy, not for --help
 
         sys.exit(file.write(source, html))
+    if attribute and (what != "classes" or device_class or selection):
+        raise click.UsageError("--by counts all devices: leave kinds, --class and selectors out")
     if what != "queues" and (queue or manager):
         raise click.UsageError("--queue and --manager are for `kubectl dra top queues`")
     if what == "queues" and (selection or device_class):
@@ -108,9 +120,12 @@ def top(  # noqa: PLR0913, PLR0917 — one parameter for each option
     from dragoman_toolkit.dra.inventory import (  # noqa: PLC0415 — heavy, not for --help
         queues_table,
         top_tables,
+        values_table,
     )
 
     def answer(source: Source) -> Report:
+        if attribute:
+            return values_table.report(source, attribute)
         if what == "queues":
             return queues_table.report(source, queue, manager, wide=output == "wide")
         return top_tables.report(source, what, device_class, selection, wide=output == "wide")
