@@ -32,7 +32,7 @@ from dragoman_toolkit.linting.manifests.documents import (
 from dragoman_toolkit.linting.manifests.manifestobjects import Object, is_manifest, objects
 from dragoman_toolkit.linting.manifests.placeholders import depends
 from dragoman_toolkit.linting.rules import extended, ignores, served, versions
-from dragoman_toolkit.linting.rules.gates import check_gates
+from dragoman_toolkit.linting.rules.gates import DROPS, check_gates
 from dragoman_toolkit.linting.rules.kinds import check_kind
 from dragoman_toolkit.linting.rules.objectrules import RULES_OF_OBJECTS, RULES_OF_POD_TEMPLATES
 from dragoman_toolkit.linting.rules.table import RULES
@@ -306,13 +306,16 @@ def problems_of(obj: Object, context: Context) -> Iterator[Problem]:
         return
     misfits = tuple(context.api.misfits(schema, obj.tree))
     yield from versions.leaving(obj, context) or versions.old(obj, context)
-    yield from check_gates(obj, context)
+    gated = tuple(check_gates(obj, context))
+    yield from gated
     yield from versions.unknown(obj, context, misfits)
     if context.any_version:
         yield from served.since(obj, context)
     shaped = list(versions.shape(misfits))
     yield from shaped
-    refused = list(invalid(obj, context.api.version))
+    dropped = {one.steps for one in gated if DROPS in one.message}
+    # What the server drops, it does not look at.
+    refused = [one for one in invalid(obj, context.api.version) if not _below(one.steps, dropped)]
     others = [one for rule in RULES_OF_OBJECTS for one in rule(obj, context)]
     yield from _once(misfits, shaped, [*refused, *others, *context.driver_configs(obj)])
 

@@ -16,7 +16,8 @@ from dragoman_toolkit.linting.knowledge.context import Context
 from dragoman_toolkit.linting.manifests.manifestobjects import Object, mapping, sequence
 
 OFF_BY_DEFAULT = "dra/off-by-default"
-_DROPS = "the API server drops the field"
+DROPS = "the API server drops the field"
+_KEEPS = "the API server stores the field, and the scheduler does not know it"
 _REFUSES = "the API server drops the value, and rejects the attribute without one"
 _DEVICE: Mapping[str, str] = {
     "taints": "DRADeviceTaints",
@@ -43,6 +44,8 @@ _REQUEST: Mapping[str, str] = {
     "derivedAttributes": "DRADerivedAttributes",
     "adminAccess": "DRAAdminAccess",
 }
+_KEPT = ("tolerations", "distinctAttribute")
+"""What the strategy of claims does not drop."""
 _LISTS = ("bools", "ints", "strings", "versions")
 
 
@@ -114,7 +117,7 @@ def _set(
 ) -> Iterator[tuple[Steps, str, str]]:
     for name, gate in gates.items():
         if holder.get(name):
-            yield (*steps, name), gate, _DROPS
+            yield (*steps, name), gate, _KEEPS if name in _KEPT else DROPS
 
 
 def _of_device(place: Steps, device: dict[str, Any]) -> Iterator[tuple[Steps, str, str]]:

@@ -139,11 +139,14 @@ def check_shared(obj: Object, context: Context) -> Iterator[Problem]:
     places: dict[str, Steps] = {}
     copies: dict[str, int | None] = {}
     for pods in obj.pod_specs:
+        named: dict[str, Steps] = {}  # a pod that names a claim twice is one pod
         for steps, entry in pod_claims(pods):
             if name := text(entry.get("resourceClaimName")):
-                places.setdefault(name, (*steps, "resourceClaimName"))
-                before = copies.get(name, 0)
-                copies[name] = None if None in (before, pods.copies) else before + pods.copies  # type: ignore[operator]
+                named.setdefault(name, (*steps, "resourceClaimName"))
+        for name, place in named.items():
+            places.setdefault(name, place)
+            before = copies.get(name, 0)
+            copies[name] = None if None in (before, pods.copies) else before + pods.copies  # type: ignore[operator]
     for name, place in places.items():
         count = copies[name]
         if count is None or count > 1:

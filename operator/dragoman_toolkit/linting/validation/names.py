@@ -31,6 +31,8 @@ _IDENTIFIER_WORDS = (
     "a valid C identifier must start with alphabetic character or '_',"
     " followed by a string of alphanumeric characters or '_'"
 )
+_LOWER_CASE_SINCE = (1, 37)
+"""Since then the domain of an attribute in a constraint is no driver's name of any case."""
 _SLASHES_SINCE = (1, 38)
 """Since then names of attributes have at most one slash."""
 MAX_LABEL = 63
@@ -136,7 +138,9 @@ def check_attribute_name(errors: Errors, steps: Steps, name: str, *, full: bool 
     """
     parts = name.split("/")
     if len(parts) == 2:
-        if parts[0]:
+        if full and errors.version >= _LOWER_CASE_SINCE and (fault := subdomain_fault(parts[0])):
+            errors.invalid(steps, parts[0], f"prefix: {fault}")
+        elif parts[0]:
             check_driver(errors, steps, parts[0])
         else:
             errors.invalid(steps, "", "the domain must not be empty")

@@ -75,11 +75,14 @@ def _class(name: str) -> str:
 
 
 def _check_extended(errors: Errors, steps: Steps, resources: dict[str, Any]) -> None:
-    """Check that an extended resource is asked for in equal numbers, as it cannot be shared."""
+    """Check that an extended resource is asked for whole and in equal numbers: none is shared."""
     limits, requests = mapping(resources.get("limits")), mapping(resources.get("requests"))
+    for part, amounts in (("limits", limits), ("requests", requests)):
+        for name, amount in amounts.items():
+            if _is_extended(name) and is_quantity(amount) and not _is_whole(amount):
+                errors.invalid((*steps, part, name), amount, "must be an integer")
     for name, amount in requests.items():
-        domain, slash, _ = name.partition("/")
-        if not slash or _NATIVE.fullmatch(domain) or name.startswith("requests."):
+        if not _is_extended(name):
             continue
         place = (*steps, "requests", name)
         if name not in limits:
@@ -87,6 +90,20 @@ def _check_extended(errors: Errors, steps: Steps, resources: dict[str, Any]) -> 
             errors.required((*steps, "limits"), detail)
         elif is_quantity(amount) and is_quantity(limits[name]) and str(amount) != str(limits[name]):
             errors.invalid(place, amount, f"must be equal to {name} limit of {limits[name]}")
+
+
+def _is_extended(name: str) -> bool:
+    domain, slash, _ = name.partition("/")
+    return bool(slash) and not _NATIVE.fullmatch(domain) and not name.startswith("requests.")
+
+
+def _is_whole(amount: Any) -> bool:
+    if isinstance(amount, int) or (isinstance(amount, str) and amount.isdecimal()):
+        return True
+    from dragoman_cel.values.quantityparser import parse_quantity  # noqa: PLC0415 — CEL is heavy
+
+    nanos = parse_quantity(str(amount)).nanos
+    return nanos is None or nanos % 1_000_000_000 == 0
 
 
 def check_pod_claims(errors: Errors, steps: Steps, claims: Any) -> None:

@@ -1,6 +1,8 @@
 """Mistakes and false alarms of public repositories, each in several instances."""
 
+import json
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -341,6 +343,37 @@ def test_virtual_machines_use_claims_by_their_devices() -> None:
     assert "Not found" in words(text.replace("CLAIM", "gpus"))
 
 
+@pytest.mark.parametrize("devices", ["gpus", "hostDevices"])
+def test_an_instance_of_a_virtual_machine_uses_them_too(devices: str) -> None:
+    text = (
+        "apiVersion: kubevirt.io/v1\nkind: VirtualMachineInstance\nmetadata: {name: a}\nspec:\n"
+        "  resourceClaims: [{name: nic, resourceClaimName: nics}]\n"
+        f"  domain: {{devices: {{{devices}: [{{name: n, claimName: CLAIM, requestName: r}}]}}}}\n"
+    )
+    assert ids(text.replace("CLAIM", "nic")) == []
+    assert "Not found" in words(text.replace("CLAIM", "nics"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "above"),
+    [
+        ("serving.kserve.io/v1beta1 InferenceService", "predictor"),
+        ("serving.kserve.io/v1alpha1 LLMInferenceService", "template"),
+        ("argoproj.io/v1alpha1 Rollout", "template.spec"),
+    ],
+)
+def test_a_claim_that_pods_of_another_shape_do_not_declare_is_found(kind: str, above: str) -> None:
+    version, _, name = kind.partition(" ")
+    spec: dict[str, Any] = {
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}],
+        "containers": [{"name": "main", "image": "a", "resources": {"claims": [{"name": "gpus"}]}}],
+    }
+    for step in reversed(above.split(".")):
+        spec = {step: spec}
+    tree = {"apiVersion": version, "kind": name, "metadata": {"name": "a"}, "spec": spec}
+    assert 'Not found: "gpus"' in words(json.dumps(tree))
+
+
 def drivers(*names: str) -> Iterable[str]:
     for name in names:
         yield several(
@@ -355,3 +388,31 @@ def test_all_on_one_node_is_said_only_of_devices_of_nodes() -> None:
     assert "all on one node" in words(local)
     assert "2 pods share one claim" in words(shared)
     assert "all on one node" not in words(shared) + words(unknown)
+
+
+@pytest.mark.parametrize("amount", ["1.5", "500m", "0.1"])
+def test_a_part_of_an_extended_resource_is_refused(amount: str) -> None:
+    text = pod(TEMPLATED).replace(
+        "claims: [", f"limits: {{nvidia.com/gpu: {amount}}}\n      claims: ["
+    )
+    assert "must be an integer" in words(text)
+    assert ids(text.replace(amount, "2000m")) == []
+
+
+def test_a_pod_that_names_a_claim_twice_shares_it_with_nobody() -> None:
+    twice = "[{name: gpu, resourceClaimName: a}, {name: again, resourceClaimName: a}]"
+    assert "dra/shared-claim" not in ids(pod(twice, uses="[{name: gpu}, {name: again}]"))
+
+
+def test_what_a_server_drops_is_not_judged() -> None:
+    text = device_class('device.driver == "a.example.com"', more="extendedResourceName: gpu")
+    assert ids(text, kubernetes=(1, 34)) == ["dra/off-by-default"]
+    assert ids(text, kubernetes=(1, 37)) == ["dra/invalid"]
+
+
+@pytest.mark.parametrize("kind", ["matchAttribute", "distinctAttribute"])
+def test_the_domain_of_a_constraint_is_in_lower_case_since_1_37(kind: str) -> None:
+    text = claim("deviceClassName: a.example.com\ncount: 2",
+                 devices=f"constraints: [{{{kind}: UPPER.example/model}}]")  # fmt: skip
+    assert "dra/invalid" not in ids(text, kubernetes=(1, 36))
+    assert "prefix: " in words(text, kubernetes=(1, 37))
