@@ -143,7 +143,7 @@ def test_json_output_has_stable_keys(folder: Path) -> None:
         "path": "spec.devices.config[0].opaque.parameters.sharing.strategy",
         "object": "ResourceClaim gpu",
         "suggestion": "",
-        "fixable": "",
+        "fixable": "--unsafe-fixes",
         "url": "https://dragoman.dev/check#dradriver-config",
     }
     assert 'did you mean "TimeSlicing"?' in message
