@@ -186,6 +186,10 @@ test-defrag: controlplane ## Compare plans of moves with brute force in 1,000 sm
 	@DRAGOMAN_EXAMPLES=50 $(PYTEST) -q -s tests/unit/toolkit/defrag/test_defrag.py
 	@DRAGOMAN_MOVES=$(or $(MOVES),100) $(PYTEST) -q -s tests/e2e/preemption/test_moves.py
 
+.PHONY: test-migrate
+test-migrate: controlplane ## Move WORLDS random fleets to DRA and back by plans, from SEED on, with the real scheduler (resumable)
+	@$(PY) -m tests.e2e.migration.worlds $(or $(WORLDS),500) $(or $(SEED),1)
+
 .PHONY: test-node
 test-node: controlplane ## Run the tests whose containers really run (root on Linux)
 	@$(PYTEST) -ra -m node

@@ -108,11 +108,14 @@ def asked(pod: Document) -> dict[str, tuple[int, ...]]:
     Raises:
         MalformedObjectError: The pod does not have the form of the API.
     """
+    return {name: tuple(map(_count, found)) for name, (found, _) in requested(pod).items()}
+
+
+def requested(pod: Document) -> dict[str, tuple[list[Request], list[ContainerRequest]]]:
+    """Return the requests themselves, and which container uses which; see `asked`."""
     containers = list(_containers(mapping(pod, "spec")))
     names = {name for container in containers for name in container.requests}
-    return {
-        name: tuple(map(_count, _of_resource(name, "", containers)[0])) for name in sorted(names)
-    }
+    return {name: _of_resource(name, "", containers) for name in sorted(names)}
 
 
 def class_of(resource: str, classes: Mapping[str, DeviceClass]) -> DeviceClass | None:

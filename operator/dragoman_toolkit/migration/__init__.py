@@ -5,6 +5,6 @@ without a change of the pod. `counterparts` knows which devices stand for a reso
 `sources` finds where each node gets a resource from, `asks` what workloads ask for, `losses` what
 ends with the plug-in, `report` puts the answer together, and `classes` makes the DeviceClasses.
 `plan` orders the nodes: `progress` says how far each has come, `steps` makes its steps, `capacity`
-counts pods that wait for their node.
-Pure.
+counts pods that wait for their node. `claims` makes the claims of a pod instead, and `serving`
+finds their classes. Pure.
 """

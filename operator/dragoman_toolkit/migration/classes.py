@@ -87,13 +87,11 @@ def _comment(one: Resource, nodes: Counter[str]) -> str:
 
 
 def _manifest(resource: str, expression: str, taken: Collection[str]) -> dict[str, Any]:
-    prefix, _, last = resource.partition("/")
-    name = _OTHERS.sub("-", f"{last}.{prefix}".lower())
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "DeviceClass",
         "metadata": {
-            "name": f"{name}-extended" if name in taken else name,
+            "name": class_name(resource, taken),
             "labels": dict(MANAGED_BY),
         },
         "spec": {
@@ -101,3 +99,10 @@ def _manifest(resource: str, expression: str, taken: Collection[str]) -> dict[st
             "selectors": [{"cel": {"expression": expression}}],
         },
     }
+
+
+def class_name(resource: str, taken: Collection[str]) -> str:
+    """Return the name of the class that is made for a resource."""
+    prefix, _, last = resource.partition("/")
+    name = _OTHERS.sub("-", f"{last}.{prefix}".lower())
+    return f"{name}-extended" if name in taken else name

@@ -215,7 +215,7 @@ class _Planner:
         if kept:
             return Amount(resource.name, *kept, driver=driver)
         devices = row.then if row is not None else 0
-        return Amount(resource.name, devices, row.replicas if row else 1, driver)
+        return Amount(resource.name, devices, row.replicas if row else 1, driver, told=False)
 
     @cached_property
     def _drivers(self) -> Mapping[str, str]:

@@ -123,7 +123,7 @@ class Sources:
     ) -> None:
         self.inventory = inventory
         self.nodes = sorted(nodes, key=_name)
-        self._mapped = mapped
+        self.mapped = mapped
         self._evaluator = Classes(inventory.profile)
 
     def resources(self, asked: Iterable[str], only: Iterable[str] = ()) -> tuple[Resource, ...]:
@@ -149,7 +149,7 @@ class Sources:
         serving = class_of(name, classes)
         rivals = [one for one in classes.values() if one.extended_resource == name]
         made = None
-        if mapped := classes.get(self._mapped.get(name, "")):
+        if mapped := classes.get(self.mapped.get(name, "")):
             made = mapped
         elif stands.driver and stands.exact in (Exactness.EXACT, Exactness.APPROXIMATE):
             made = DeviceClass(name, (stands.expression,))
@@ -169,6 +169,12 @@ class Sources:
             strategy=next((found for one in labels if (found := _strategy(name, one))), ""),
             mig=mig,
         )
+
+    @property
+    def classes(self) -> Iterable[DeviceClass]:
+        """The classes of the cluster, by name."""
+        found = self.inventory.world.classes
+        return [found[name] for name in sorted(found)]
 
     def selected(self, kind: DeviceClass) -> tuple[InventoryDevice, ...]:
         """Return the devices that a class selects."""

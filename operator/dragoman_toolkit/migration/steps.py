@@ -72,6 +72,7 @@ class Amount:
     devices: int  # Devices that stand for it there; 0 where the count is not known
     replicas: int = 1  # Pods that share each with the plug-in
     driver: str = ""  # That publishes them
+    told: bool = True  # Whether the plug-in, or a label, says how many it counts
 
     @property
     def plugin(self) -> int:
@@ -224,12 +225,12 @@ class NodeSteps:
         )
 
     def _resource(self, one: Amount) -> Step:
-        count = str(one.plugin) if one.plugin else ""
+        count = str(one.plugin) if one.plugin and one.told else ""
         return Step(
             "wait-resource",
             f"wait for {one.resource}",
             wait=Wait(
-                f"allocatable {one.resource} is {count or 'as before'}",
+                f"allocatable {one.resource} is {count or 'above 0'}",
                 self._allocatable(one.resource),
                 (count,) if count else (),
                 300,

@@ -25,6 +25,7 @@ Examples:
   kubectl dra migrate report -f deployment.yaml   # of workloads that do not run yet
   kubectl dra migrate classes | kubectl apply --dry-run=server -f -
   kubectl dra migrate plan                        # what to do, node by node
+  kubectl dra migrate convert -f deployment.yaml --claims
 
 \b
 Exit status:
@@ -234,3 +235,56 @@ def plan(  # noqa: PLR0913, PLR0917 — one parameter for each option
     )
     show(answer, output)
     sys.exit(answer.status)
+
+
+_CONVERT_EXAMPLES = """\
+\b
+Examples:
+  kubectl dra migrate convert -f deployment.yaml > converted.yaml
+  kubectl dra migrate convert -f manifests/ --claims        # although classes serve limits
+  helm template chart | kubectl dra migrate convert -f - --snapshot cluster.jsonl
+
+\b
+Exit status:
+  0  every extended resource is a claim now
+  1  some stay as they are; standard error says why
+  2  something could not be read, or bad input
+"""
+
+
+@migrate.command(epilog=_CONVERT_EXAMPLES)
+@filename_option(
+    "Convert the workloads of these files or folders; - for standard input.", required=True
+)
+@click.option(
+    "--claims", "always", is_flag=True, help="Convert although classes serve limits here."
+)
+@click.option(
+    "--selectors",
+    is_flag=True,
+    help="Turn nodeSelectors for nvidia.com/gpu.product into selectors of devices.",
+)
+@click.option(
+    "--map",
+    "mapped",
+    multiple=True,
+    metavar="RESOURCE=CLASS",
+    help="The class for a resource which is not known here.",
+)
+@connected
+def convert(
+    source: Source,
+    filenames: tuple[str, ...],
+    always: bool,  # noqa: FBT001
+    selectors: bool,  # noqa: FBT001
+    mapped: tuple[str, ...],
+) -> None:
+    """Print manifests with claims in place of limits on extended resources.
+
+    For clusters that do not serve extended resources by classes: before Kubernetes 1.36, or with
+    DRAExtendedResource off. Order and comments stay, and what asks for no devices stays as it is.
+    """
+    from dragoman_toolkit.dra.migration import answers, converting  # noqa: PLC0415 — heavy, not for --help
+
+    question = answers.Question(filenames, mapped=mapped)
+    sys.exit(converting.convert(source, question, always=always, selectors=selectors))

@@ -50,7 +50,24 @@ class Splice:
     text: str
 
 
-Edit = Set | Nest | Lift | Rename | Splice
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Remove fields of the mapping at `steps`, and add others at its end."""
+
+    steps: Steps
+    remove: tuple[str, ...] = ()
+    add: tuple[tuple[str, Any], ...] = ()  # Names that are not there, with JSON values
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Add an entry at the end of the list at `steps`."""
+
+    steps: Steps
+    value: Any  # A JSON value
+
+
+Edit = Set | Nest | Lift | Rename | Splice | Fields | Append
 
 
 def applied(tree: Any, edits: Iterable[Edit]) -> Any:
@@ -65,25 +82,36 @@ def applied(tree: Any, edits: Iterable[Edit]) -> Any:
     strings = sorted((one for one in edits if isinstance(one, Splice)), key=_place, reverse=True)
     others = [one for one in edits if not isinstance(one, Splice)]
     for edit in (*strings, *sorted(others, key=lambda one: -len(one.steps))):
-        match edit:
-            case Set(steps, value):
-                _reach(tree, steps[:-1])[steps[-1]] = value
-            case Nest(steps, name, keys):
-                holder = _reach(tree, steps)
-                holder[name] = {key: holder.pop(key) for key in keys}
-            case Lift(steps):
-                holder = _reach(tree, steps[:-1])
-                holder.update(holder.pop(steps[-1]))
-            case Rename(steps, name):
-                holder = _reach(tree, steps[:-1])
-                if name in holder:
-                    raise LookupError(f"{name} is there already")
-                holder[name] = holder.pop(steps[-1])
-            case Splice(steps, start, end, text):
-                holder = _reach(tree, steps[:-1])
-                value = holder[steps[-1]]
-                holder[steps[-1]] = value[:start] + text + value[end:]
+        _apply(tree, edit)
     return tree
+
+
+def _apply(tree: Any, edit: Edit) -> None:
+    match edit:
+        case Set(steps, value):
+            _reach(tree, steps[:-1])[steps[-1]] = value
+        case Nest(steps, name, keys):
+            holder = _reach(tree, steps)
+            holder[name] = {key: holder.pop(key) for key in keys}
+        case Lift(steps):
+            holder = _reach(tree, steps[:-1])
+            holder.update(holder.pop(steps[-1]))
+        case Rename(steps, name):
+            holder = _reach(tree, steps[:-1])
+            if name in holder:
+                raise LookupError(f"{name} is there already")
+            holder[name] = holder.pop(steps[-1])
+        case Fields(steps, remove, add):
+            holder = _reach(tree, steps)
+            for name in remove:
+                del holder[name]
+            holder.update(add)
+        case Append(steps, value):
+            _reach(tree, steps).append(value)
+        case Splice(steps, start, end, text):
+            holder = _reach(tree, steps[:-1])
+            value = holder[steps[-1]]
+            holder[steps[-1]] = value[:start] + text + value[end:]
 
 
 def _place(edit: Splice) -> tuple[int, int, str]:

@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from dragoman_base.files.unreadable import DuplicateKeys
@@ -44,7 +45,7 @@ def fixed(text: str, problems: Iterable[tuple[Object, Problem]]) -> Fixed:
     spans: list[Span] = []
     for document, edits in sorted(by_document.values(), key=lambda one: one[0].start):
         try:
-            written = _edited(document, list(edits))
+            written = edited(document, list(edits))
         except NotInPlaceError as error:
             refused.append((document, str(error)))
         else:
@@ -81,7 +82,7 @@ def _placed(edit: Edit, root: Steps) -> Edit:
     return replace(edit, steps=(*root, *edit.steps))
 
 
-def _edited(document: ManifestDocument, edits: list[Edit]) -> str:
+def edited(document: ManifestDocument, edits: list[Edit]) -> str:
     """Return the text of a document after edits.
 
     Raises:
@@ -92,7 +93,7 @@ def _edited(document: ManifestDocument, edits: list[Edit]) -> str:
     place = InPlace(document.text, DocumentNodes(document.nodes()))
     if place.nodes.root is None:
         raise NotInPlaceError("its values have no places")
-    text = _replaced(document.text, sorted(map(place.span, edits)))
+    text = _replaced(document.text, sorted(chain.from_iterable(map(place.spans, edits))))
     try:
         wanted = applied(document.tree, edits)
         found = [one.tree for one in read(text)]

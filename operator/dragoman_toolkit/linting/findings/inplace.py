@@ -6,13 +6,23 @@ fields move as the lines, or parts of lines, that hold them.
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import yaml
 
-from dragoman_toolkit.linting.findings.edits import Edit, Lift, Nest, Rename, Set, Splice
+from dragoman_toolkit.linting.findings.edits import (
+    Append,
+    Edit,
+    Fields,
+    Lift,
+    Nest,
+    Rename,
+    Set,
+    Splice,
+)
 from dragoman_toolkit.linting.manifests.documents import DocumentNodes
 
 Steps = tuple[str | int, ...]
@@ -36,8 +46,8 @@ class InPlace:
     text: str  # Of the document
     nodes: DocumentNodes  # Of the text, with their marks
 
-    def span(self, edit: Edit) -> Span:
-        """Return what an edit replaces.
+    def spans(self, edit: Edit) -> Iterator[Span]:
+        """Yield what an edit replaces, in the order of the text.
 
         Raises:
             NotInPlaceError: The form of the text does not allow it.
@@ -49,18 +59,79 @@ class InPlace:
             raise NotInPlaceError("a merge key or an alias holds the field")
         match edit:
             case Set():
-                return self._set(node, edit.value)
+                yield self._set(node, edit.value)
             case Rename():
-                return self._set(key, edit.name)
+                yield self._set(key, edit.name)
             case Splice():
-                return self._splice(node, edit)
+                yield self._splice(node, edit)
             case Nest() if node.flow_style:
-                return self._nest_flow(node, edit)
+                yield self._nest_flow(node, edit)
             case Nest():
-                return self._nest_block(node, edit)
+                yield self._nest_block(node, edit)
             case Lift():
                 holder = self.nodes.nearest(edit.steps[:-1])[1]
-                return self._lift(holder, key, node)
+                yield self._lift(holder, key, node)
+            case Fields() | Append():
+                yield from self._changed(key, node, edit)
+
+    # Fields and entries that come and go.
+
+    def _changed(self, key: Any, node: Any, edit: Fields | Append) -> Iterator[Span]:
+        listed = isinstance(edit, Append)
+        if not isinstance(node, yaml.SequenceNode if listed else yaml.MappingNode):
+            raise NotInPlaceError("the value has another form")
+        if node is not key and node.start_mark.index < key.end_mark.index:
+            raise NotInPlaceError("an alias holds the value")
+        entries = [one if isinstance(one, tuple) else (one, one) for one in node.value]
+        gone = [isinstance(edit, Fields) and one.value in edit.remove for one, _ in entries]
+        if isinstance(edit, Fields) and sum(gone) < len(edit.remove):
+            raise NotInPlaceError("a merge key or an alias holds the field")
+        if node.flow_style or not entries:
+            yield from self._changed_flow(node, entries, gone, edit)
+        else:
+            yield from self._changed_block(node, entries, gone, edit)
+
+    def _changed_flow(
+        self, node: Any, entries: list[tuple[Any, Any]], gone: list[bool], edit: Fields | Append
+    ) -> Iterator[Span]:
+        quoted = self.text.lstrip()[:1] in ("{", "[")
+        added = ", ".join(_written(edit, quoted=quoted))
+        places = [
+            (
+                key.start_mark.index,
+                self._end_of(value, key.end_mark.index if value is not key else 0),
+            )
+            for key, value in entries
+        ]
+        if all(gone):
+            end = places[-1][1] if places else node.start_mark.index + 1
+            yield places[0][0] if places else end, end, added
+            return
+        last = max(index for index, one in enumerate(gone) if not one)
+        for index, (start, _) in enumerate(places):
+            if gone[index] and index < last:
+                yield start, places[index + 1][0], ""
+        rest = places[-1][1]
+        if last < len(places) - 1 or added:
+            yield places[last][1], rest, f", {added}" if added else ""
+
+    def _changed_block(
+        self, node: Any, entries: list[tuple[Any, Any]], gone: list[bool], edit: Fields | Append
+    ) -> Iterator[Span]:
+        listed = isinstance(edit, Append)
+        column = (node if listed else entries[0][0]).start_mark.column
+        for (key, value), one in zip(entries, gone, strict=True):
+            if one:
+                start = self._line_start(key.start_mark.index)
+                if self.text[start : key.start_mark.index].strip():
+                    raise NotInPlaceError("the field follows a dash")
+                yield start, self._line_end(self._end_of(value, key.end_mark.index)), ""
+        lines = [f"{' ' * column}{'- ' if listed else ''}{one}" for one in _written(edit)]
+        if lines:
+            end = self._line_end(self._end_of(node, 0))
+            head = "" if self.text[:end].endswith("\n") else self._break
+            tail = "" if head else self._break
+            yield end, end, head + self._break.join(lines) + tail
 
     def _set(self, node: Any, value: str) -> Span:
         if not isinstance(node, yaml.ScalarNode) or node.style in ("|", ">"):
@@ -246,6 +317,26 @@ def _places(text: str, node: Any) -> list[int] | None:
             at += len(text[at:end]) - len(text[at:end].lstrip(" "))
     places.append(min(at, end))
     return places
+
+
+def _written(edit: Fields | Append, *, quoted: bool = False) -> list[str]:
+    """Return what an edit adds, in flow style.
+
+    Args:
+        edit: What is added.
+        quoted: Whether it is written as JSON.
+    """
+    if isinstance(edit, Append):
+        return [_flow(edit.value, quoted=quoted)]
+    quote = '"' if quoted else ""
+    return [f"{quote}{name}{quote}: {_flow(value, quoted=quoted)}" for name, value in edit.add]
+
+
+def _flow(value: Any, *, quoted: bool) -> str:
+    if quoted:
+        return json.dumps(value)
+    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1 << 20)
+    return text.removesuffix("...\n").strip()
 
 
 def _is(char: str, text: str, at: int) -> bool:
