@@ -1,6 +1,7 @@
 """What pods say about claims and extended resources, beyond the schema; no more of a pod."""
 
 import re
+from fractions import Fraction
 from typing import Any
 
 from dragoman_configs.fielderrors import shorten
@@ -23,6 +24,10 @@ _OTHERS = frozenset(
     }
 )
 """Resources of quotas and nodes, which containers do not have."""
+_AMOUNT = re.compile(r"([+-]?[0-9.]*)(.*)")
+_POWERS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_MOST_POWERS = 400
 _NAMES = ("resourceClaimName", "resourceClaimTemplateName")
 _BOTH = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
 _NEITHER = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
@@ -100,10 +105,12 @@ def _is_extended(name: str) -> bool:
 def _is_whole(amount: Any) -> bool:
     if isinstance(amount, int) or (isinstance(amount, str) and amount.isdecimal()):
         return True
-    from dragoman_cel.values.quantityparser import parse_quantity  # noqa: PLC0415 — CEL is heavy
-
-    nanos = parse_quantity(str(amount)).nanos
-    return nanos is None or nanos % 1_000_000_000 == 0
+    number, suffix = _AMOUNT.fullmatch(str(amount)).groups()  # type: ignore[union-attr]
+    power = int(suffix[1:]) if suffix[:1] in ("e", "E") and suffix[1:] else _POWERS.get(suffix, 0)
+    if abs(power) > _MOST_POWERS:
+        return power > 0
+    factor = 1 << 10 * _BINARY.index(suffix) if suffix in _BINARY else Fraction(10) ** power
+    return (Fraction(number) * factor).denominator == 1
 
 
 def check_pod_claims(errors: Errors, steps: Steps, claims: Any) -> None:

@@ -153,7 +153,7 @@ def test_json_output_has_stable_keys(folder: Path) -> None:
         "errors": 1,
         "warnings": 0,
         "ignored": 0,
-        "fixable": {"safe": 0, "unsafe": 0},
+        "fixable": {"safe": 0, "unsafe": 1},
         "leftAlone": 0,
         "leftAloneBy": {},
         "skipped": {},
