@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from dragoman.doctor.devices import few, kept_by
-from dragoman.doctor.doctorfacts import DoctorFacts, part
+from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim
 from dragoman.model.departure import recorded, timestamp
+from dragoman.model.fields import part
 from dragoman_base.words import counted
 
 NEAR_LIMIT = 240

@@ -3,19 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
+from dragoman.diagnosis.obstacles import UNSEEN_SECONDS
+from dragoman.diagnosis.subject import Subject, of_pod
 from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.pools.pools import InventoryPool
 from dragoman.inventory.snapshots.documents import Document
 from dragoman.inventory.snapshots.snapshot import Snapshot
+from dragoman.inventory.usage.waiting import gated
 from dragoman.model.claim import Claim
+from dragoman.model.fields import NOTHING, part
 from dragoman.model.timestamps import seconds
 from dragoman_base.versions import Version
-
-_EMPTY: Document = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,10 @@ class DoctorFacts:
     before: Reading | None = None  # What an earlier reading showed; None where there was none
     # What drivers may do that they should not, where that was tried
     rights: tuple[Finding, ...] = ()
+    # Pods that can never fit, where that was searched for: it takes too long for an operator
+    answers: tuple[Finding, ...] = ()
+    # What the API server said to dry runs of pods, where they were asked for
+    dry_runs: tuple[Finding, ...] = ()
     upgrade: Upgrade | None = None  # What is known of an upgrade; None where no target was given
 
     def age(self, then: str) -> float:
@@ -101,6 +106,21 @@ class DoctorFacts:
     def rules(self) -> Mapping[str, Document]:
         """Reduced DeviceTaintRules by name."""
         return _by_key(self.snapshot.of("devicetaintrules"))
+
+    @cached_property
+    def waiting(self) -> tuple[Subject, ...]:
+        """What pods request that wait for a node, for longer than the order of writes explains.
+
+        Those with scheduling gates wait for their gates.
+        """
+        patience = min(self.thresholds.settle, UNSEEN_SECONDS)
+        world = self.inventory.world
+        return tuple(
+            of_pod(world, pod)
+            for _, pod in sorted(world.pods.items())
+            if not (pod.pod.node_name or pod.pod.done or pod.pod.metadata.deleting or gated(pod))
+            and self.age(pod.pod.metadata.created) >= patience
+        )
 
     @cached_property
     def nodes_by_driver(self) -> Mapping[str, frozenset[str]]:
@@ -142,22 +162,9 @@ class DoctorFacts:
     def node_subject(self, name: str, text: str = "") -> FindingSubject:
         """Return a node as the subject of a finding."""
         node = self.inventory.world.nodes.get(name)
-        metadata = part(node.document, "metadata") if node else _EMPTY
+        metadata = part(node.document, "metadata") if node else NOTHING
         uid = str(metadata.get("uid") or "")
         return FindingSubject(text or name, "Node", name, uid=uid, api_version="v1")
-
-
-def part(document: Any, *path: str) -> Document:
-    """Return an object inside a document; empty where there is none."""
-    for key in path:
-        document = document.get(key) if isinstance(document, Mapping) else None
-    return document if isinstance(document, Mapping) else _EMPTY
-
-
-def listed(document: Any, *path: str) -> Sequence[Document]:
-    """Return the objects of a list inside a document; empty where there is none."""
-    found = part(document, *path[:-1]).get(path[-1])
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
 def _by_key(documents: Sequence[Document]) -> dict[str, Document]:

@@ -15,6 +15,7 @@ from dragoman.doctor import (
     slices,
     upgrade,
     verdicts,
+    waits,
     webhooks,
 )
 from dragoman.doctor.doctorfacts import DoctorFacts
@@ -58,6 +59,15 @@ RULES: Mapping[Id, tuple[Rule, tuple[str, ...]]] = {
     Id.DRIVER_RIGHTS: (driver_rights, ("resourceslices", "pods")),
     Id.DRIVER_NOT_CONFORMANT: (verdicts.driver_not_conformant, ("resourceslices", "pods")),
     Id.SLICES_MISSING: (over_time.slices_missing, ("resourceslices", "pods")),
+    Id.CLASS_FAILS: (waits.class_fails, ("resourceslices", "deviceclasses")),
+    Id.CLASS_EMPTY: (waits.class_empty, ("resourceslices", "deviceclasses")),
+    Id.REFERENCE_MISSING: (
+        waits.reference_missing,
+        ("pods", "resourceclaims", "resourceclaimtemplates", "deviceclasses"),
+    ),
+    Id.POD_NEVER_FITS: (waits.pod_never_fits, ("pods", "resourceslices", "nodes")),
+    Id.POD_UNSEEN: (waits.pod_unseen, ("pods",)),
+    Id.POD_REJECTED: (waits.pod_rejected, ()),
     Id.API_REMOVED: (upgrade.api_removed, ()),
     Id.DRIVER_OUTDATED: (upgrade.driver_outdated, ("resourceslices",)),
     Id.GATE_REMOVED: (upgrade.gate_removed, ()),

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dragoman.doctor.devices import few
-from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
+from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.doctor.fixes import FIXED
 from dragoman.inventory.usage.waiting import waiting
+from dragoman.model.fields import part, parts
 from dragoman.model.requests import ExactRequest
 from dragoman_base.versions import parse_release
 
@@ -137,8 +138,8 @@ def _selectors_with_terms(facts: DoctorFacts) -> list[str]:
         name
         for name, document in facts.slices.items()
         if any(
-            len(listed(device, "nodeSelector", "nodeSelectorTerms")) > 1
-            for device in listed(document, "spec", "devices")
+            len(parts(device, "nodeSelector", "nodeSelectorTerms")) > 1
+            for device in parts(document, "spec", "devices")
         )
     )
 

@@ -50,6 +50,12 @@ class Id(StrEnum):
     DRIVER_RIGHTS = "DriverRights"
     DRIVER_NOT_CONFORMANT = "DriverNotConformant"
     KNOWN_FAULT = "KnownFault"
+    CLASS_FAILS = "ClassFails"
+    CLASS_EMPTY = "ClassEmpty"
+    REFERENCE_MISSING = "ReferenceMissing"
+    POD_NEVER_FITS = "PodNeverFits"
+    POD_UNSEEN = "PodUnseen"
+    POD_REJECTED = "PodRejected"
     API_REMOVED = "ApiRemoved"
     DRIVER_OUTDATED = "DriverOutdated"
     GATE_REMOVED = "GateRemoved"
@@ -84,6 +90,12 @@ SEVERITIES: Mapping[Id, Severity] = MappingProxyType(
         Id.DRIVER_NOT_CONFORMANT: Severity.WARNING,
         Id.ADMIN_OVERLAP: Severity.INFO,
         Id.KNOWN_FAULT: Severity.INFO,
+        Id.CLASS_FAILS: Severity.ERROR,
+        Id.CLASS_EMPTY: Severity.WARNING,
+        Id.REFERENCE_MISSING: Severity.WARNING,
+        Id.POD_NEVER_FITS: Severity.WARNING,
+        Id.POD_UNSEEN: Severity.WARNING,
+        Id.POD_REJECTED: Severity.WARNING,
         Id.API_REMOVED: Severity.WARNING,
         Id.DRIVER_OUTDATED: Severity.WARNING,
         Id.GATE_REMOVED: Severity.WARNING,

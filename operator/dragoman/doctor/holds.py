@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from dragoman.allocation import DeviceTaintRule, PoolID
 from dragoman.doctor.devices import few
-from dragoman.doctor.doctorfacts import DoctorFacts, part
+from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.inventory.inventory import DeviceState
 from dragoman.inventory.snapshots.documents import MAINTENANCE, PREEMPTION, Document
 from dragoman.model.claim import Claim
+from dragoman.model.fields import part
 
 _DAY = 24 * 3600
 RULE_PREFIX = "dragoman-"

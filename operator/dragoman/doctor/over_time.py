@@ -6,9 +6,10 @@ One reading shows that a slice is there, not how often it was written, nor what 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from dragoman.doctor.doctorfacts import DoctorFacts, Reading, part
+from dragoman.doctor.doctorfacts import DoctorFacts, Reading
 from dragoman.doctor.finding import Finding, Id
 from dragoman.doctor.pools import Plugins, is_ready
+from dragoman.model.fields import part
 from dragoman.model.timestamps import seconds
 
 WRITES_PER_MINUTE = 6.0

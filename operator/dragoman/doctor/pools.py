@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
+from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.pools.pools import InventoryPool, PoolState
 from dragoman.inventory.snapshots.documents import REGISTRATION, Document
+from dragoman.model.fields import part, parts
 
 
 def pool_incomplete(facts: DoctorFacts) -> Iterator[Finding]:
@@ -189,12 +190,12 @@ def is_ready(pod: PodFact) -> bool:
 
 def condition(document: Document, name: str) -> Document:
     """Return a condition of an object; empty where it has none of that type."""
-    found = (one for one in listed(document, "status", "conditions") if one.get("type") == name)
+    found = (one for one in parts(document, "status", "conditions") if one.get("type") == name)
     return next(found, {})
 
 
 def _host_paths(pod: PodFact) -> Iterator[list[str]]:
-    for volume in listed(pod.document, "spec", "volumes"):
+    for volume in parts(pod.document, "spec", "volumes"):
         yield str(part(volume, "hostPath").get("path") or "").split("/")
 
 
@@ -217,6 +218,6 @@ def _managers(facts: DoctorFacts, pool: InventoryPool) -> frozenset[str]:
     return frozenset(
         str(entry["manager"])
         for one in pool.slices
-        for entry in listed(facts.slices.get(one.name, {}), "metadata", "managedFields")
+        for entry in parts(facts.slices.get(one.name, {}), "metadata", "managedFields")
         if entry.get("manager")
     )

@@ -7,10 +7,11 @@ counters of its pool, or the default of a request policy with its capacity (Kube
 from collections.abc import Iterator
 
 from dragoman.allocation import Code, DeviceID, Reason
-from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
+from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.inventory.pools.pools import InventoryPool
 from dragoman.inventory.pools.published import counter_faults, defaults_above
+from dragoman.model.fields import part, parts
 from dragoman_base.words import counted
 
 MAKERS = "report it to the driver's makers: "
@@ -35,7 +36,7 @@ def slice_unowned(facts: DoctorFacts) -> Iterator[Finding]:
 
 
 def _owned(facts: DoctorFacts, name: str) -> bool:
-    return bool(listed(facts.slices.get(name), "metadata", "ownerReferences"))
+    return bool(parts(facts.slices.get(name), "metadata", "ownerReferences"))
 
 
 def counter_overdrawn(facts: DoctorFacts) -> Iterator[Finding]:

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 
 from dragoman.doctor import names
 from dragoman.doctor.devices import few
-from dragoman.doctor.doctorfacts import DoctorFacts, Upgrade, listed
+from dragoman.doctor.doctorfacts import DoctorFacts, Upgrade
 from dragoman.doctor.finding import Finding, FindingSubject, Id, Severity
 from dragoman.doctor.removedgates import GATES_REMOVED_IN
 from dragoman.inventory.pools.pools import InventoryPool
+from dragoman.model.fields import parts
 from dragoman_base.versions import GROUP, OWN_DOMAIN_REFUSED, Version, removal
 from dragoman_base.versions import name as version_name
 
@@ -67,7 +68,7 @@ def _version(facts: DoctorFacts, name: str) -> str:
     """Return the version in which a slice was last written; empty where that is unknown."""
     written = [
         (str(one.get("time") or ""), str(one.get("apiVersion") or ""))
-        for one in listed(facts.slices.get(name), "metadata", "managedFields")
+        for one in parts(facts.slices.get(name), "metadata", "managedFields")
     ]
     # Times are whole seconds: of two versions in one second the newest counts.
     last = max(written, default=("", ""), key=lambda one: (one[0], one[1] == f"{GROUP}/v1"))

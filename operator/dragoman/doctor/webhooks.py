@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from dragoman.doctor.devices import few
-from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
+from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.inventory.snapshots.documents import Document
+from dragoman.model.fields import part, parts
 
 _OWN = ".dragoman.dev"
 """How the names of dragoman's webhooks end."""
@@ -42,6 +43,6 @@ def _reviews_claims(configuration: Document) -> bool:
     return any(
         str(webhook.get("name") or "").endswith(_OWN)
         and "resourceclaims" in (rule.get("resources") or ())
-        for webhook in listed(configuration, "webhooks")
-        for rule in listed(webhook, "rules")
+        for webhook in parts(configuration, "webhooks")
+        for rule in parts(webhook, "rules")
     )

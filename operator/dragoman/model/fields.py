@@ -152,3 +152,16 @@ def check_depth(document: Document, path: str) -> None:
 def _mismatch(path: str, expected: str, found: object) -> MalformedObjectError:
     what = "nothing" if found is None else type(found).__name__
     return MalformedObjectError(f"{path}: expected {expected}, found {what}")
+
+
+def part(document: Any, *path: str) -> Document:
+    """Return an object inside a document; empty where there is none, whatever else is there."""
+    for key in path:
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document if isinstance(document, Mapping) else NOTHING
+
+
+def parts(document: Any, *path: str) -> Sequence[Document]:
+    """Return the objects of a list inside a document; empty where there is none."""
+    found = part(document, *path[:-1]).get(path[-1])
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []

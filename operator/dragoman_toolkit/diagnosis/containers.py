@@ -6,7 +6,7 @@ from typing import Any
 
 from dragoman.diagnosis.obstacles import Obstacle
 from dragoman.diagnosis.subject import Subject
-from dragoman.doctor.doctorfacts import listed, part
+from dragoman.model.fields import part, parts
 from dragoman_base.words.nearnames import nearest
 from dragoman_toolkit.workloads import OF_NETWORK
 
@@ -50,8 +50,8 @@ def misuses(subject: Subject) -> Iterator[Obstacle]:
 def _uses(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield what containers name: the container, the entry and the request, empty for all."""
     for field in ("initContainers", "containers"):
-        for container in listed(document, "spec", field):
-            for one in listed(part(container, "resources"), "claims"):
+        for container in parts(document, "spec", field):
+            for one in parts(part(container, "resources"), "claims"):
                 name = str(container.get("name") or "")
                 yield name, str(one.get("name") or ""), str(one.get("request") or "")
 

@@ -11,11 +11,12 @@ from enum import StrEnum
 from dragoman.allocation import PoolID
 from dragoman.diagnosis.obstacles import Obstacle
 from dragoman.diagnosis.subject import Subject
-from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
+from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.pools import Plugins, condition, is_ready
 from dragoman.inventory.ages import age
 from dragoman.inventory.facts.world import NodeFact, PodFact
 from dragoman.model.claim import Claim
+from dragoman.model.fields import part, parts
 from dragoman.model.timestamps import seconds
 from dragoman_toolkit.diagnosis.departures import fencing, silent_since
 
@@ -108,7 +109,7 @@ def _obstacle(code: StartObstacleCode, message: str, remedy: str) -> Obstacle:
 def _states(pod: PodFact) -> Iterator[ContainerState]:
     """Yield the containers that do not run; init containers that have done their work have not."""
     for field in ("initContainerStatuses", "containerStatuses"):
-        for status in listed(pod.document, "status", field):
+        for status in parts(pod.document, "status", field):
             name = str(status.get("name") or "")
             waiting, ended = part(status, "state", "waiting"), part(status, "state", "terminated")
             if waiting:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.doctor.claims import adopters
-from dragoman.doctor.doctorfacts import listed, part
 from dragoman.inventory.facts.parser import pod_fact
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.snapshots.documents import Document, reduced
 from dragoman.model.claim import DELETE_PROTECTION, Claim
 from dragoman.model.claimcontent import parse_claim
 from dragoman.model.departure import recorded
+from dragoman.model.fields import part, parts
 from dragoman_base.words import counted
 
 
@@ -153,7 +153,7 @@ def plan_adoption(claim: Document, pods: Iterable[Document]) -> Plan:
         "uid": reference.uid,
         "controller": True,
     }
-    others = [dict(one) for one in listed(claim, "metadata", "ownerReferences")]
+    others = [dict(one) for one in parts(claim, "metadata", "ownerReferences")]
     return Write(
         "",
         {"metadata": {**_precondition(claim), "ownerReferences": [*others, added]}},

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.allocation.extendedresources import asked
-from dragoman.doctor.doctorfacts import part
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.snapshots.documents import TEMPLATE_HASH
-from dragoman.model.fields import MalformedObjectError
+from dragoman.model.fields import MalformedObjectError, part
 from dragoman_toolkit.stored import pod_spec
 from dragoman_toolkit.workloads import Workload
 

@@ -11,13 +11,12 @@ from functools import cached_property
 from typing import Any
 
 from dragoman.diagnosis.filters import placed
-from dragoman.doctor.doctorfacts import part
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import DeviceState, Inventory
 from dragoman.inventory.snapshots.documents import MIRROR, Document
 from dragoman.maintenance.budgets import DisruptionBudget, Protected, predict
 from dragoman.model.deviceid import PoolID
-from dragoman.model.fields import MalformedObjectError
+from dragoman.model.fields import MalformedObjectError, part
 from dragoman_toolkit.migration import steps
 from dragoman_toolkit.migration.asks import asked_of, top_owner
 from dragoman_toolkit.migration.capacity import Capacity

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from dragoman.allocation.features import Profile
-from dragoman.doctor.doctorfacts import part
 from dragoman.inventory.snapshots.documents import MIRROR
+from dragoman.model.fields import part
 from dragoman_base import versions
 from dragoman_base.versions import Version
 from dragoman_toolkit.migration.asks import Asking, AskingPod

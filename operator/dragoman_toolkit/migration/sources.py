@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any
 
 from dragoman.allocation.extendedresources import class_of, is_extended
-from dragoman.doctor.doctorfacts import part
 from dragoman.inventory.inventory import Classes, Inventory, InventoryDevice
 from dragoman.model.amounts import AmountError, amount
 from dragoman.model.deviceclass import DeviceClass
+from dragoman.model.fields import part
 from dragoman_toolkit.migration.counterparts import (
     SRIOV,
     Around,

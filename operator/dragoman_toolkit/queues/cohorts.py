@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import cached_property
 
-from dragoman.doctor.doctorfacts import listed, part
+from dragoman.model.fields import part, parts
 from dragoman_toolkit.queues.facts import Document, Queues, name_of, nanos
 
 Place = tuple[str, str]
@@ -18,9 +18,9 @@ def cohort_of(queue: Document) -> str:
 
 def flavors(queue: Document) -> Iterator[tuple[Place, Document]]:
     """Yield the quotas of a ClusterQueue or Cohort by flavor and resource."""
-    for group in listed(queue, "spec", "resourceGroups"):
-        for flavor in listed(group, "flavors"):
-            for resource in listed(flavor, "resources"):
+    for group in parts(queue, "spec", "resourceGroups"):
+        for flavor in parts(group, "flavors"):
+            for resource in parts(flavor, "resources"):
                 yield (str(flavor.get("name")), str(resource.get("name"))), resource
 
 
@@ -28,8 +28,8 @@ def reserved(queue: Document) -> dict[Place, int]:
     """Return what a ClusterQueue has reserved, in units of 10^-9."""
     return {
         (str(flavor.get("name")), str(resource.get("name"))): nanos(resource.get("total", 0))
-        for flavor in listed(queue, "status", "flavorsReservation")
-        for resource in listed(flavor, "resources")
+        for flavor in parts(queue, "status", "flavorsReservation")
+        for resource in parts(flavor, "resources")
     }
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dragoman.doctor.doctorfacts import listed, part
 from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.model.amounts import AmountError, amount
+from dragoman.model.fields import part, parts
 from dragoman_toolkit.queues.managers import Manager, managers
 
 Document = Mapping[str, Any]
@@ -51,7 +51,7 @@ def key_of(document: Document) -> str:
 
 def condition(document: Document, kind: str) -> Document:
     """Return a condition of a status; empty where it is not set."""
-    found = (one for one in listed(document, "status", "conditions") if one.get("type") == kind)
+    found = (one for one in parts(document, "status", "conditions") if one.get("type") == kind)
     return next(found, {})
 
 
@@ -95,7 +95,7 @@ class Workload:
     @property
     def owner(self) -> Document:
         """The owner that controls it, else the only one; empty for a group of pods."""
-        owners = listed(self.document, "metadata", "ownerReferences")
+        owners = parts(self.document, "metadata", "ownerReferences")
         found = [one for one in owners if one.get("controller")]
         return (found or ([*owners] if len(owners) == 1 else []) or [{}])[0]
 
@@ -123,14 +123,14 @@ class Workload:
     @cached_property
     def podsets(self) -> tuple[PodSet, ...]:
         """Its pods, with what they are charged: less what has been reclaimed."""
-        given = {str(one.get("name")): one for one in listed(self.admission, "podSetAssignments")}
+        given = {str(one.get("name")): one for one in parts(self.admission, "podSetAssignments")}
         reclaimed = {
             str(one.get("name")): _count(one.get("count"), 0)
-            for one in listed(self.document, "status", "reclaimablePods")
+            for one in parts(self.document, "status", "reclaimablePods")
         }
         return tuple(
             _podset(one, given.get(str(one.get("name"))), reclaimed.get(str(one.get("name")), 0))
-            for one in listed(self.document, "spec", "podSets")
+            for one in parts(self.document, "spec", "podSets")
         )
 
     def charged(self, resource: str) -> int:
@@ -213,7 +213,7 @@ class Queues:
         return {
             str(owner.get("uid") or ""): one
             for one in self.workloads.values()
-            for owner in listed(one.document, "metadata", "ownerReferences")
+            for owner in parts(one.document, "metadata", "ownerReferences")
         }
 
     def workload_of(self, pod: PodFact) -> Workload | None:
@@ -230,7 +230,7 @@ class Queues:
             holder = (
                 metadata if uid == pod.pod.metadata.uid else part(self.jobs.get(uid), "metadata")
             )
-            owners = [one for one in listed(holder, "ownerReferences") if one.get("controller")]
+            owners = [one for one in parts(holder, "ownerReferences") if one.get("controller")]
             if not owners:
                 break
             uid = str(owners[0].get("uid") or "")
@@ -283,5 +283,5 @@ def _podset_name(pod: PodFact, workload: Workload) -> str:
 
 def gates_of(pod: PodFact) -> Iterator[str]:
     """Yield the names of a pod's scheduling gates."""
-    for one in listed(pod.document, "spec", "schedulingGates"):
+    for one in parts(pod.document, "spec", "schedulingGates"):
         yield str(one.get("name") or "")

@@ -8,13 +8,12 @@ from functools import cached_property
 
 import dragoman.allocation as api
 from dragoman.allocation.extendedresources import asked, is_extended
-from dragoman.doctor.doctorfacts import listed
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.model.allocated import AllocatedDevice
 from dragoman.model.amounts import amount
 from dragoman.model.claim import Claim
-from dragoman.model.fields import MalformedObjectError
+from dragoman.model.fields import MalformedObjectError, parts
 from dragoman.model.requests import ExactRequest
 from dragoman_toolkit.queues.facts import UNIT
 from dragoman_toolkit.queues.managers import VOLCANO, Manager, Mapped
@@ -200,7 +199,7 @@ class Holders:
     ) -> Iterator[tuple[str, int, Code | None]]:
         """Yield key, amount and why it is not charged, of each request of a pod's claims."""
         world = self.inventory.world
-        for entry in listed(spec, "resourceClaims"):
+        for entry in parts(spec, "resourceClaims"):
             template = str(entry.get("resourceClaimTemplateName") or "")
             name = str(entry.get("resourceClaimName") or "")
             claim = world.templates.get(f"{namespace}/{template}") if template else None
@@ -245,7 +244,7 @@ def request_of(claim: Claim, text: str) -> tuple[ExactRequest, bool] | None:
 
 def _resources(pod: PodFact) -> dict[str, str]:
     """Return the extended resource by request of the scheduler's own claim."""
-    status = listed(pod.document, "status", "extendedResourceClaimStatus", "requestMappings")
+    status = parts(pod.document, "status", "extendedResourceClaimStatus", "requestMappings")
     return {
         str(one.get("requestName")): str(one.get("resourceName") or "")
         for one in status

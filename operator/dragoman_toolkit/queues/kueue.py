@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from dragoman.doctor.doctorfacts import listed, part
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
+from dragoman.model.fields import part, parts
 from dragoman_toolkit.queues.cohorts import Cohorts, cohort_of, flavors, reserved
 from dragoman_toolkit.queues.facts import (
     Document,
@@ -40,9 +40,9 @@ class KueueRows:
         keys = {
             str(resource.get("name"))
             for queue in queues.cluster_queues.values()
-            for group in listed(queue, "spec", "resourceGroups")
-            for flavor in listed(group, "flavors")
-            for resource in listed(flavor, "resources")
+            for group in parts(queue, "spec", "resourceGroups")
+            for flavor in parts(group, "flavors")
+            for resource in parts(flavor, "resources")
         }
         charged = {
             key
@@ -197,7 +197,7 @@ class KueueRows:
 
     def _waiting(self, queue: str, workload: Workload) -> None:
         """Count what a workload without a reservation asks for: by its status, else computed."""
-        status = listed(workload.document, "status", "resourceRequests")
+        status = parts(workload.document, "status", "resourceRequests")
         asked: defaultdict[str, int] = defaultdict(int)
         for one in status:
             for key, amount in amounts(one.get("resources")).items():

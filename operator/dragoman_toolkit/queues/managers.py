@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.doctor.doctorfacts import listed, part
 from dragoman.inventory.snapshots.snapshot import Snapshot
+from dragoman.model.fields import part, parts
 from dragoman_base.files import UnreadableError
 from dragoman_base.files.yamltext import read
 
@@ -189,7 +189,7 @@ def _version(deployment: Document) -> Version | None:
 
 
 def _containers(deployment: Document) -> list[Document]:
-    return [*listed(deployment, "spec", "template", "spec", "containers")]
+    return [*parts(deployment, "spec", "template", "spec", "containers")]
 
 
 def _arguments(deployment: Document) -> Iterator[tuple[str, bool]]:
@@ -204,8 +204,8 @@ def _arguments(deployment: Document) -> Iterator[tuple[str, bool]]:
 
 
 def _mappings(config: Document) -> Iterator[tuple[str, Mapped]]:
-    for one in listed(config, "resources", "deviceClassMappings"):
-        sources = listed(one, "sources")
+    for one in parts(config, "resources", "deviceClassMappings"):
+        sources = parts(one, "sources")
         mapped = Mapped(
             str(one.get("name") or ""),
             tuple(str(part(s, "counter").get("name")) for s in sources if "counter" in s),
@@ -218,8 +218,8 @@ def _mappings(config: Document) -> Iterator[tuple[str, Mapped]]:
 def _plugins(config: Document) -> dict[str, Document]:
     return {
         str(plugin.get("name")): plugin
-        for tier in listed(config, "tiers")
-        for plugin in listed(tier, "plugins")
+        for tier in parts(config, "tiers")
+        for plugin in parts(tier, "plugins")
     }
 
 

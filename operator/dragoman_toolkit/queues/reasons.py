@@ -6,9 +6,9 @@ from enum import StrEnum
 from functools import cached_property
 
 from dragoman.diagnosis.obstacles import Obstacle, ObstacleCode, gates
-from dragoman.doctor.doctorfacts import listed, part
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
+from dragoman.model.fields import part, parts
 from dragoman_toolkit.queues.amounts import quantity_text
 from dragoman_toolkit.queues.facts import (
     KAI_LABEL,
@@ -132,7 +132,7 @@ class HeldBack:
             waiting = [
                 f"{one.get('name')} is {one.get('state') or 'Pending'}"
                 + (f" ({one.get('message')})" if one.get("message") else "")
-                for one in listed(workload.document, "status", "admissionChecks")
+                for one in parts(workload.document, "status", "admissionChecks")
                 if one.get("state") != "Ready"
             ]
             if waiting and condition(workload.document, "Admitted").get("status") != "True":

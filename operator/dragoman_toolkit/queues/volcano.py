@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from dragoman.doctor.doctorfacts import part
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
+from dragoman.model.fields import part
 from dragoman_toolkit.queues.facts import (
     KAI_LABEL,
     Document,

@@ -22,7 +22,10 @@ CRD = Path(__file__).parents[3] / "crds/driverconfigschemas.yaml"
 NO_AGE = ("--settle-after", 0, "--idle-after", 0)
 BAD, GOOD = cases("sick"), cases("well")
 WORLDS = [
-    (bad, good) for bad, good in zip(BAD, GOOD, strict=True) if bad.id is not Id.WEBHOOK_MISSING
+    (bad, good)
+    for bad, good in zip(BAD, GOOD, strict=True)
+    # A scheduler has a minute to look at a pod.
+    if bad.id not in (Id.WEBHOOK_MISSING, Id.POD_UNSEEN)
 ]
 
 
@@ -240,3 +243,42 @@ def test_the_pod_that_uses_a_claim_adopts_it(patient: Patient) -> None:
 
 def test_a_claim_that_does_not_exist(patient: Patient) -> None:
     assert "not found" in patient.run("release", status=2).errors
+
+
+def test_a_quota_that_keeps_pods_out_is_found_by_a_dry_run(plane: ControlPlane) -> None:
+    api, name = plane.api(), "dry-run-pods"
+    api.create(objects.namespace(name))
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "few", "namespace": name},
+    }
+    api.create({**quota, "spec": {"hard": {"pods": "1"}}})
+    stored = api.get("resourcequotas", "few", name)
+    hard = {"hard": {"pods": "1"}, "used": {"pods": "1"}}
+    api.update({**stored, "status": hard}, "status")
+    spec = objects.pod("x", name, templates={"gpu": "one"})["spec"]
+    spec["restartPolicy"] = "Always"
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": spec}
+    api.create(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "train", "namespace": name},
+            "spec": {"selector": {"matchLabels": {"app": "x"}}, "template": template},
+        }
+    )
+    try:
+        told = ("doctor", "-n", name, "--only", "PodRejected", "--kubeconfig", plane.kubeconfig)
+        (found,) = dra(*told, "-o", "json").document["findings"]
+        assert found["object"]["text"] == f"Deployment {name}/train"
+        assert found["message"].startswith("its pods are not created: exceeded quota: few")
+        assert api.list("pods", name) == []
+        assert (
+            dra("doctor", "-n", name, "--kubeconfig", plane.kubeconfig, "-o", "json").document[
+                "findings"
+            ]
+            == []
+        )
+    finally:
+        plane.clear_namespace(name)

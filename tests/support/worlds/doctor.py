@@ -476,6 +476,60 @@ def _driver_not_conformant(world: World) -> Case:
     return Case(Id.DRIVER_NOT_CONFORMANT, about, running("v0.4.0"), running("v0.4.1"))
 
 
+def _class_fails(world: World) -> Case:
+    def selecting(expression: str) -> tuple[Json, ...]:
+        device = {"name": "d0", "attributes": {"modelName": {"string": "x"}}}
+        selector = {"cel": {"expression": expression}}
+        return (world.node(), world.slice([device]), world.device_class(selectors=[selector]))
+
+    own, read = f'device.driver == "{world.driver}"', f'device.attributes["{world.driver}"]'
+    return Case(
+        Id.CLASS_FAILS,
+        f"{world.name}-class",
+        selecting(f'{own} && {read}.modelname == "x"'),
+        selecting(f'{own} && {read}.modelName == "x"'),
+    )
+
+
+def _class_empty(world: World) -> Case:
+    def selecting(driver: str) -> tuple[Json, ...]:
+        selector = {"cel": {"expression": f'device.driver == "{driver}"'}}
+        return (world.node(), world.slice(), world.device_class(selectors=[selector]))
+
+    about = f"{world.name}-class"
+    return Case(
+        Id.CLASS_EMPTY, about, selecting(f"gpx.{world.name}.example.com"), selecting(world.driver)
+    )
+
+
+def _reference_missing(world: World) -> Case:
+    waits = world.pod(nodeName="", templates={"gpu": "h100-pairs"})
+    waits["status"] = {
+        "phase": "Pending",
+        "conditions": [{"type": "PodScheduled", "status": "False"}],
+    }
+
+    def named(name: str) -> tuple[Json, ...]:
+        return world.base(waits, objects.template(name, world.name, f"{world.name}-class"))
+
+    about = f"{world.name}/pod"
+    return Case(Id.REFERENCE_MISSING, about, named("h100-pair"), named("h100-pairs"))
+
+
+def _pod_unseen(world: World) -> Case:
+    def scheduled(by: str) -> tuple[Json, ...]:
+        waits = world.pod(nodeName="", claims={"gpu": "claim"}, schedulerName=by)
+        seen = {"type": "PodScheduled", "status": "False"}
+        waits["status"] = {
+            "phase": "Pending",
+            "conditions": [seen] if by != "gpu-scheduler" else [],
+        }
+        return world.base(waits, world.claim())
+
+    about = f"{world.name}/pod"
+    return Case(Id.POD_UNSEEN, about, scheduled("gpu-scheduler"), scheduled("default-scheduler"))
+
+
 _MAKERS: tuple[Callable[[World], Case], ...] = (
     _pool_incomplete,
     _pool_invalid,
@@ -501,6 +555,10 @@ _MAKERS: tuple[Callable[[World], Case], ...] = (
     _policy_default_too_big,
     _known_fault,
     _driver_not_conformant,
+    _class_fails,
+    _class_empty,
+    _reference_missing,
+    _pod_unseen,
 )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from dragoman import metrics, surroundings
 from dragoman.cluster.reader import Reader
 from dragoman.controllers.context import Context
-from dragoman.doctor.doctorfacts import DoctorFacts, Reading, listed, part
+from dragoman.doctor.doctorfacts import DoctorFacts, Reading
 from dragoman.doctor.examination import Diagnosis, examine
 from dragoman.doctor.finding import Finding, Id, Severity
 from dragoman.doctor.over_time import reading
@@ -25,6 +25,7 @@ from dragoman.kube.discovery import NotServedError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import ObjectReference
 from dragoman.logs import logger
+from dragoman.model.fields import part, parts
 
 TICK = 1.0
 """Seconds between checks whether this process leads and a pass is due."""
@@ -144,7 +145,7 @@ def concerns_devices(plural: str, document: Mapping[str, Any]) -> bool:
     spec = part(document, "spec")
     if spec.get("resourceClaims") or part(document, "status").get("extendedResourceClaimStatus"):
         return True
-    paths = (part(one, "hostPath").get("path") for one in listed(spec, "volumes"))
+    paths = (part(one, "hostPath").get("path") for one in parts(spec, "volumes"))
     return any(REGISTRATION in str(path) for path in paths if path)
 
 

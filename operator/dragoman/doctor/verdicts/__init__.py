@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from dragoman.doctor.doctorfacts import DoctorFacts, listed, part
+from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import Finding, FindingSubject, Id
 from dragoman.doctor.pools import Plugins
 from dragoman.inventory.facts.world import PodFact
+from dragoman.model.fields import part, parts
 
 FOLDER = Path(__file__).parent
 SHOWN = 3
@@ -114,7 +115,7 @@ def _images(facts: DoctorFacts) -> dict[str, dict[str, set[str]]]:
 
 
 def _of_pod(pod: PodFact) -> Iterator[str]:
-    for container in listed(part(pod.document, "spec"), "containers"):
+    for container in parts(part(pod.document, "spec"), "containers"):
         yield str(container.get("image") or "")
-    for status in listed(part(pod.document, "status"), "containerStatuses"):
+    for status in parts(part(pod.document, "status"), "containerStatuses"):
         yield str(status.get("imageID") or "")

@@ -28,6 +28,7 @@ Examples:
   kubectl dra doctor --only ClaimIdle --idle-after 86400
   kubectl dra doctor --for 30s                  # what needs two readings, too
   kubectl dra doctor --only DriverRights        # dry runs as each driver: needs impersonate
+  kubectl dra doctor --dry-run-pods -n ml       # quotas and webhooks that keep pods out
   kubectl dra doctor --target 1.38              # what that version does not serve any more
   kubectl dra doctor -o json | jq -r '.findings[] | select(.id == "ClaimIdle") | .object.text'
 
@@ -100,6 +101,11 @@ def _target(_: click.Context, __: click.Parameter, text: str) -> Version | None:
     metavar="FILE",
     help="Audit log of the API server, which names the clients; with --target.",
 )
+@click.option(
+    "--dry-run-pods",
+    is_flag=True,
+    help="Try with server-side dry runs whether workloads get their pods: quotas, webhooks.",
+)
 @watched
 @connected
 @output_option
@@ -112,13 +118,15 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
     observe: float,
     target: Version | None,
     audit_log: Path | None,
+    dry_run_pods: bool,  # noqa: FBT001 — click passes by name
     every: float,
     output: Output,
 ) -> None:
     """Find lost, idle and double-booked devices, broken pools, stuck claims, and silent drivers.
 
     Nothing is changed. `release` and `adopt` repair one claim each. DriverRights runs only where it
-    is named: it sends dry runs as the drivers' ServiceAccounts.
+    is named: it sends dry runs as the drivers' ServiceAccounts. PodRejected runs with
+    --dry-run-pods: it sends dry runs of the pods that workloads create.
     """
     from dragoman_toolkit.dra.doctor import examining  # noqa: PLC0415 — heavy, not for --help
 
@@ -136,5 +144,6 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
         observe,
         target,
         audit_log,
+        dry_run_pods or Id.POD_REJECTED in chosen,
     )
     watching.answer(source, examiner, output, every)

@@ -16,6 +16,8 @@ from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.documents import KINDS, PLANNING
 from dragoman_base.words import listed
 from dragoman_toolkit.dra import notes
+from dragoman_toolkit.dra.doctor.dryrunpods import dry_run
+from dragoman_toolkit.dra.doctor.neverfits import never_fitting
 from dragoman_toolkit.dra.output import Cell, Exit, Report, Table
 from dragoman_toolkit.dra.reports import Nothing
 
@@ -54,6 +56,7 @@ class Examiner:
     observe: float  # Seconds between two readings; 0 for one reading
     target: Version | None  # Version that the cluster is upgraded to
     audit_log: Path | None  # Names who asks for what it removes
+    dry_run_pods: bool = False  # Whether pods of workloads are tried
     first: Reading | None = None  # The first of two readings
 
     def __call__(self, source: Source) -> Report:
@@ -67,6 +70,10 @@ class Examiner:
             from dragoman_toolkit.dra.doctor.driverrights import tried  # noqa: PLC0415 — seldom wanted
 
             facts = replace(facts, rights=tried(source, facts))
+        if self.dry_run_pods:
+            facts = replace(facts, dry_runs=dry_run(source))
+        if not self.only or Id.POD_NEVER_FITS in self.only:
+            facts = replace(facts, answers=never_fitting(facts))
         if self.target is not None:
             from dragoman_toolkit.dra.doctor.upgrade import upgrade  # noqa: PLC0415 — as above
 
@@ -145,7 +152,11 @@ def _alike(shown: Iterable[Finding]) -> Iterator[list[Finding]]:
     """Yield findings that say the same of several objects together, in the order of the first."""
     groups: dict[tuple[str, ...], list[Finding]] = {}
     for one in shown:
-        said = (part.replace(one.subject.text, "") for part in (one.message, one.remedy))
+        own = f"{one.subject.name} -n {one.subject.namespace}"
+        said = (
+            part.replace(one.subject.text, "").replace(own, "")
+            for part in (one.message, one.remedy)
+        )
         groups.setdefault((one.id, one.severity, *said), []).append(one)
     yield from groups.values()
 

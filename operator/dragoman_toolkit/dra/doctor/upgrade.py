@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from dragoman.doctor.doctorfacts import Requested, Upgrade, listed, part
+from dragoman.doctor.doctorfacts import Requested, Upgrade
 from dragoman.doctor.finding import Id
 from dragoman.doctor.upgrade import KINDS
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import PODS
+from dragoman.model.fields import part, parts
 from dragoman_base import files
 from dragoman_base.versions import GROUP, REMOVED_IN, Version
 from dragoman_toolkit.dra.cluster.source import Source
@@ -107,9 +108,9 @@ async def _requested(client: Client) -> list[tuple[str, str]]:
 
 def gates_of(pods: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the gates that flags of pods set, by `namespace/pod`. Pure."""
-    for pod in listed(pods, "items"):
+    for pod in parts(pods, "items"):
         metadata, found = part(pod, "metadata"), []
-        for container in listed(pod, "spec", "containers"):
+        for container in parts(pod, "spec", "containers"):
             words = [str(one) for key in ("command", "args") for one in container.get(key) or ()]
             for index, word in enumerate(words):
                 name, _, value = word.partition("=")

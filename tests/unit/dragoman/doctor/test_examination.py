@@ -49,7 +49,8 @@ def ids(findings: Iterable[Finding]) -> list[Id]:
 
 def test_every_finding_has_a_severity_a_rule_and_worlds() -> None:
     assert set(SEVERITIES) == set(RULES) == set(Id)
-    assert set(Id) - {case.id for case in CASES} == {*OVER_TIME, *UPGRADE, Id.DRIVER_RIGHTS}
+    tried = {Id.DRIVER_RIGHTS, Id.POD_NEVER_FITS, Id.POD_REJECTED}
+    assert set(Id) - {case.id for case in CASES} == {*OVER_TIME, *UPGRADE, *tried}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
@@ -203,6 +204,7 @@ def test_a_reservation_whose_pod_does_not_wait_any_more_is_stale() -> None:
     """As where mode on of preemption was ended while devices were reserved."""
     world = World("w")
     waits = world.pod("train", nodeName=None)
+    waits["status"] = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
     uid = f"uid-of-{world.name}-train"
     rule = rule_manifest("resource.k8s.io/v1beta2", DeviceID(world.driver, "w-n0", "d1"), uid)
     assert found(*world.base(rule, waits)) == ()
@@ -231,3 +233,26 @@ def test_a_stale_hold_of_a_maintenance_ends_with_it() -> None:
     hold["metadata"]["labels"] = {"dragoman.dev/maintenance": "gpu-swap"}
     [finding] = found(*world.base(hold))
     assert finding.remedy == "kubectl delete devicemaintenance gpu-swap"
+
+
+def test_near_names_are_those_of_explain() -> None:
+    by_id = {case.id: case for case in CASES}
+    for key, near in (
+        (Id.CLASS_FAILS, "write modelName in spec.selectors"),
+        (Id.CLASS_EMPTY, "write gpu."),
+        (Id.REFERENCE_MISSING, "did you mean h100-pair?"),
+    ):
+        (finding,) = [one for one in found(*by_id[key].bad) if one.id is key]
+        assert finding.remedy.startswith(near)
+
+
+def test_a_class_without_devices_matters_where_a_pod_waits_for_it() -> None:
+    world = World("w")
+    selectors = [{"cel": {"expression": f'device.driver == "{world.driver}" && false'}}]
+    empty = (world.node(), world.slice(), world.device_class(selectors=selectors))
+    assert Id.CLASS_EMPTY not in ids(found(*empty))
+    waits = world.pod(nodeName="", claims={"gpu": "claim"})
+    waits["status"] = {"phase": "Pending"}
+    (finding,) = [one for one in found(*empty, waits, world.claim()) if one.id is Id.CLASS_EMPTY]
+    assert finding.severity is Severity.WARNING
+    assert finding.message == "selects no device; 1 pod waits for it"
