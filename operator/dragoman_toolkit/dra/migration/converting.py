@@ -15,8 +15,7 @@ import yaml
 
 from dragoman.allocation.extendedresources import requested
 from dragoman.cli.terminal import plain, say
-from dragoman.doctor.doctorfacts import part
-from dragoman.model.fields import MalformedObjectError
+from dragoman.model.fields import MalformedObjectError, part
 from dragoman_toolkit import manifests
 from dragoman_toolkit.dra.cluster.source import Source
 from dragoman_toolkit.dra.migration import answers
