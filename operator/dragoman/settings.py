@@ -335,7 +335,15 @@ class Settings:
         least=1.0,
     )
     device_metrics: bool = setting(
-        False, "Whether metrics have a series per device, with the pod that uses it and its UUID."
+        False,
+        "Whether metrics have a series per device, with the claim and the pod that use it and its "
+        "UUID.",
+    )
+    device_metrics_limit: int = setting(
+        10_000,
+        "How many series of devices there are at most; beyond it, those of the namespaces with "
+        "most of them are left out and counted.",
+        least=0,
     )
     # How reviews are served in this process; None for not at all. No variable.
     webhook: WebhookSettings | None = None

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from dragoman.controllers.explain.counts import DeviceCounts
+from dragoman.controllers.explain.counts import INFO_LABELS, DeviceCounts, limited
 
-INFO_LABELS = ("driver", "pool", "device", "namespace", "pod", "uuid")
+LIMIT = 10_000
+"""Series of devices, by default."""
 
 
 class DeviceCollector(Collector):
@@ -17,19 +18,24 @@ class DeviceCollector(Collector):
     Args:
         reasons: Returns the reason of each pod that waits.
         infos: Whether there is a series per device.
+        limit: How many there are at most.
 
     Attributes:
         counts: The last ones; None before the first and after the Lease was lost.
     """
 
-    def __init__(self, reasons: Callable[[], Mapping[str, str]], *, infos: bool) -> None:
+    def __init__(
+        self, reasons: Callable[[], Mapping[str, str]], *, infos: bool, limit: int = LIMIT
+    ) -> None:
         self.counts: DeviceCounts | None = None
         self._reasons = reasons
         self._infos = infos
+        self._limit = limit
 
     def describe(self) -> Iterator[Metric]:
         """Yield the metrics without samples, for documentation."""
-        yield from (self._devices(), self._pools(), self._waiting(), self._info())
+        yield from (self._devices(), self._pools(), self._waiting(), self._held())
+        yield from (self._info(), self._dropped())
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics as they were counted last."""
@@ -42,13 +48,17 @@ class DeviceCollector(Collector):
             pools.add_metric(pool_labels, number)
         for reason, number in sorted(Counter(self._reasons().values()).items()):
             waiting.add_metric([reason], number)
-        yield from (devices, pools, waiting)
+        held = self._held()
+        for by, number in sorted(self.counts.held.items()):
+            held.add_metric([by], number)
+        yield from (devices, pools, waiting, held)
         if self._infos:
-            info = self._info()
-            for one in self.counts.infos:
-                labels = (one.id.driver, one.id.pool, one.id.device)
-                info.add_metric((*labels, one.namespace, one.pod, one.uuid), 1)
-            yield info
+            info, dropped = self._info(), self._dropped()
+            kept, left_out = limited(self.counts.infos, self._limit)
+            for one in kept:
+                info.add_metric(one.labels, 1)
+            dropped.add_metric([], left_out)
+            yield from (info, dropped)
 
     @staticmethod
     def _devices() -> GaugeMetricFamily:
@@ -81,7 +91,25 @@ class DeviceCollector(Collector):
     def _info() -> GaugeMetricFamily:
         return GaugeMetricFamily(
             "dragoman_device_info",
-            "1 for each device and pod that uses it, for joins with metrics of devices; only with "
-            "--device-metrics.",
+            "1 for each device, claim that has it and pod that uses it, for joins with metrics of "
+            "devices; only with --device-metrics.",
             labels=list(INFO_LABELS),
+        )
+
+    @staticmethod
+    def _dropped() -> GaugeMetricFamily:
+        return GaugeMetricFamily(
+            "dragoman_device_info_dropped",
+            "Series of dragoman_device_info that are left out beyond --device-metrics-limit: those "
+            "of the namespaces with most of them.",
+            labels=[],
+        )
+
+    @staticmethod
+    def _held() -> GaugeMetricFamily:
+        return GaugeMetricFamily(
+            "dragoman_pods_held",
+            "Pods with scheduling gates that use claims, by who holds them back: kueue, volcano, "
+            "kai, or gate for any other.",
+            labels=["by"],
         )

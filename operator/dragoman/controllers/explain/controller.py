@@ -8,7 +8,7 @@ from typing import NamedTuple
 from dragoman import surroundings
 from dragoman.allocation import Profile
 from dragoman.cluster.cluster import ClusterStores
-from dragoman.controllers.explain.collector import DeviceCollector
+from dragoman.controllers.explain.collector import LIMIT, DeviceCollector
 from dragoman.controllers.explain.engine import Engine
 from dragoman.controllers.explain.explainstate import ExplainState
 from dragoman.diagnosis.note import Note
@@ -74,6 +74,7 @@ class ExplainController:
         kubernetes: The server's version.
         recorder: Where Events go; None to post none.
         infos: Whether metrics have a series per device.
+        limit: How many of these there are at most.
         resync: Seconds between full passes over all pods.
         wait: See `WAIT`.
         interval: See `INTERVAL`.
@@ -92,6 +93,7 @@ class ExplainController:
         recorder: EventRecorder | None,
         *,
         infos: bool = False,
+        limit: int = LIMIT,
         resync: float = 600.0,
         wait: float = WAIT,
         interval: float = INTERVAL,
@@ -108,7 +110,7 @@ class ExplainController:
         self._interval = interval
         self._clock = clock
         self._explained: dict[PodKey, _Explained] = {}
-        self._collector = DeviceCollector(self._reasons, infos=infos)
+        self._collector = DeviceCollector(self._reasons, infos=infos, limit=limit)
         self._controller = Controller(
             self.queue,
             self.reconcile,

@@ -23,6 +23,7 @@ async def start(process: Process) -> Run:
         served.kubernetes,
         process.recorder if settings.explain_events else None,
         infos=settings.device_metrics,
+        limit=settings.device_metrics_limit,
         resync=settings.resync,
         wait=settings.explain_after,
         interval=settings.explain_interval,

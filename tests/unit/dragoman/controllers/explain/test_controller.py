@@ -318,7 +318,10 @@ def test_metrics_are_the_numbers_of_top() -> None:
         assert found["dragoman_device_pools"][("gpu.example.com", "Complete")] == 1
         assert found["dragoman_pods_waiting_for_devices"] == {("DeviceInUse",): 1}
         assert found["dragoman_device_info"] == {
-            ("gpu.example.com", "n", "a", "secret", "holder", ""): 1
+            (
+                *("gpu.example.com", "n", "a", "n", "secret", "taken", "gpu", "devices"),
+                *("holder", "", "false"),
+            ): 1
         }
         # A process that does not lead knows nothing of now.
         assert cluster.metrics() == {}
