@@ -94,7 +94,9 @@ def metrics_page() -> str:
 def reasons_page() -> str:
     """Return docs/reasons.md."""
     reasons = "".join(
-        f"| `{reason.value}` | {reason.meaning} | {_event(reason)} |\n" for reason in ClaimReason
+        f'| <a id="{reason.value.lower()}"></a>`{reason.value}` | {reason.meaning} |'
+        f" {_event(reason)} |\n"
+        for reason in ClaimReason
     )
     faults = "".join(f"| `{fault.value}` | {FAULTS[fault]} |\n" for fault in ControllerFault)
     return REASONS_HEAD + reasons + FAULTS_HEAD + faults

@@ -14,6 +14,15 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
 SECTIONS = {"Operate": ("Runbooks", "runbooks"), "Internals": ("Decisions", "adr")}
+# What readers paste is an Event or an error: tutorials answer it, decisions and evidence seldom do.
+BOOSTS = (
+    (re.compile(r"tutorial-|troubleshooting|quickstart|which-command"), 4.0),
+    (re.compile(r"toolkit/|check\.md|reasons\.md|runbooks/"), 2.0),
+    (
+        re.compile(r"adr/|packages/|architecture|evidence|upstream|comparison|kubernetes-versions"),
+        0.2,
+    ),
+)
 BLOCK = re.compile(r'<div class="highlight"><pre>(.*?)</pre>', re.DOTALL)
 PROMPT = '<span class="gp">'
 SEARCH = 'data-md-component="search" role="dialog"'
@@ -36,8 +45,14 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
-    """Replace links that leave docs/ by links to the repository."""
+    """Replace links that leave docs/ by links to the repository, and rank the page in searches."""
+    page.meta.setdefault("search", {"boost": boost(page.file.src_uri)})
     return replaced(markdown, Path(page.file.abs_src_path).parent, config["repo_url"])
+
+
+def boost(path: str) -> float:
+    """Return the weight of a page in searches, by its path below docs/."""
+    return next((weight for pattern, weight in BOOSTS if pattern.match(path)), 1.0)
 
 
 def replaced(markdown: str, folder: Path, repository: str) -> str:

@@ -102,6 +102,17 @@ def test_words_of_ours_that_troubleshooting_quotes_are_in_the_code(words: str) -
     assert any(words in source.read_text() for source in sources)
 
 
+def test_searches_find_tutorials_before_decisions() -> None:
+    boost = script("site_hooks").boost
+    assert boost("tutorial-pending-pod.md") > boost("toolkit/explain.md") > boost("metrics.md")
+    assert boost("metrics.md") > boost("adr/0010-allocation.md") == boost("evidence.md")
+
+
+def test_each_reason_has_an_address() -> None:
+    text = (ROOT / "docs/reasons.md").read_text()
+    assert all(f'<a id="{one.value.lower()}"></a>`{one.value}`' in text for one in ClaimReason)
+
+
 def test_links_out_of_the_site_lead_to_the_repository() -> None:
     replaced = script("site_hooks").replaced
     page = "[a](b.md) [c](../tests/docs) [R](../README.md#x) [d](https://e.f) [g](#h)"
