@@ -295,3 +295,22 @@ def test_explain_says_whether_a_gang_fits_together(tmp_path: Path) -> None:
         said = "all 4 pods fit together" if fits else "its 5 pods do not all fit together"
         assert printed.startswith(f"JobSet ns/ring: {said}.")
         assert "Pod ns/ring-leader fits on 1 of 1 nodes" in printed
+
+
+def test_limits_of_extended_resources_count_as_requests(tmp_path: Path) -> None:
+    made = deployment("classic", 40)
+    container = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 2}}}
+    made["spec"]["template"]["spec"] = {"containers": [container]}
+    node = objects.node("n")
+    for key in ("allocatable", "capacity"):
+        node["status"][key] = {**node["status"][key], "nvidia.com/gpu": "8"}
+    served = {
+        **device_class(),
+        "spec": {**device_class()["spec"], "extendedResourceName": "nvidia.com/gpu"},
+    }
+    file = tmp_path / "classic.yaml"
+    file.write_text(yaml.safe_dump(made))
+    for manifests in ([node], [objects.node("n"), served, pool("n", 8)]):
+        desk = Desk(tmp_path, *manifests)
+        found = desk.document("simulate", "-f", file, status=1)
+        assert (found["placed"], len(found["notPlaced"])) == (4, 36)
