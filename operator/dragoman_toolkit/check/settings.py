@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dragoman_base.words.spelling import closest
+from dragoman_base.words.nearnames import nearest
 from dragoman_toolkit.linting.findings.finding import SEVERITIES, UnreadableFile
 from dragoman_toolkit.linting.manifests.documents import UnreadableError, read
 from dragoman_toolkit.linting.rules.table import RULES
@@ -71,7 +71,7 @@ def _parsed(path: Path, tree: dict[str, Any]) -> CheckSettings:
     known = list(CheckSettings.__slots__)
     for name in tree:
         if name not in known:
-            guess = closest(name, known)
+            guess = nearest(name, known)
             hint = f'; did you mean "{guess}"?' if guess else f"; known: {', '.join(known)}"
             raise UnusableInput(f"{path}: unknown field {name}{hint}")
     lists = {name: _strings(path, name, tree.get(name)) for name in _LISTS}
@@ -112,7 +112,7 @@ def severities(settings: Any, where: str) -> dict[str, str]:
     for setting in settings:
         rule, _, severity = str(setting).partition("=")
         if rule not in RULES:
-            guess = closest(rule, RULES)
+            guess = nearest(rule, RULES)
             hint = f'did you mean "{guess}"?' if guess else f"known: {', '.join(RULES)}"
             raise UnusableInput(f"{where}: unknown rule {rule}; {hint}")
         if severity not in SEVERITIES:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
+from dragoman_base.words.nearnames import nearest
 from dragoman_base.words.spelling import closest
 from dragoman_toolkit.linting.findings.edits import Set
 from dragoman_toolkit.linting.findings.finding import Problem, Steps, render
@@ -50,7 +51,7 @@ def _unknown(attribute: str, steps: Steps, context: Context) -> Iterator[Problem
         return
     names = devices.names(domain, ATTRIBUTES)
     if name not in names and not (common(domain) and not devices.given):
-        guess = closest(name, names)
+        guess = nearest(name, names)
         message = f'{render(steps)}: no known driver publishes the attribute "{attribute}"'
         yield _meant(message, f"{domain}/{guess}" if guess else "", steps)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman_base.words.nearnames import certain
+from dragoman_base.words.nearnames import certain, nearest
 from dragoman_base.words.spelling import closest
 from dragoman_toolkit.linting.findings.edits import Edit, Rename, Set
 from dragoman_toolkit.linting.findings.finding import ERROR, WARNING, Problem, Steps, render
@@ -123,7 +123,7 @@ def _request_references(pods: PodSpec, claims: dict[str, Object]) -> Iterator[Pr
             if request not in known:
                 place = (*steps, "resources", "claims", index, "request")
                 message = f'{render(place)}: {claim.title} has no request "{request}"'
-                guess = closest(request, known)
+                guess = nearest(request, known)
                 listed = ", ".join(sorted(known))
                 hint = f'did you mean "{guess}"?' if guess else f"it has: {listed}"
                 edits = (Set(place, guess),) if guess and guess == certain(request, known) else ()

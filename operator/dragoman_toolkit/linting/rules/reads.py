@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dragoman_base.words.nearnames import nearest
 from dragoman_base.words.spelling import closest
 from dragoman_toolkit.linting.knowledge.devices import (
     ATTRIBUTES,
@@ -134,7 +135,7 @@ def _unknown_name(read: Read, names: set[str], within: Selection) -> Remark:
     noun = "attribute" if read.part == ATTRIBUTES else "capacity"
     drivers = ", ".join(sorted({f"{one.driver} ({one.release})" for one in sorts}))
     message = f'{drivers} publishes no {noun} "{read.domain}/{read.name}"'
-    guess = closest(read.name, names)
+    guess = nearest(read.name, names)
     known = ", ".join(sorted(names))
     suggestion = f'did you mean "{guess}"?' if guess else f"known: {known}" if known else ""
     changes = within.text.respelled(read.pos, ((read.name, guess),)) if guess else ()
