@@ -1,15 +1,18 @@
 """Search for the expressions that run longest before a limit ends them.
 
 `python -m tests.bench.cel_hostile SEED` calls every function with hostile arguments inside loops,
-and prints the slowest calls in seconds of the thread's CPU time, by which other processes make
-little difference. No expression may take longer than a second: what does needs more plain steps
-(`dragoman_cel.state`). The search runs with a tenth of the limits, and then the slowest with all.
+and prints the slowest calls in seconds of the thread's CPU time, beside those of cel-go. No
+expression may take longer than a second: what does needs more plain steps (`dragoman_cel.state`).
+The search runs with a tenth of the limits, and then the slowest with all. On a busy machine CPU
+time is longer as well: the first line says how much longer a fixed loop takes than without others.
 """
 
 import argparse
+import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -30,6 +33,7 @@ from tests.bench.cel_hostile_parts import (
     OPERATORS,
     PARAMETERS,
 )
+from tests.conformance.oracle import Oracle, OracleUnavailableError
 from tests.support.worlds.expressions import chained
 
 DEVICE = {
@@ -47,6 +51,7 @@ class Measured(NamedTuple):
     seconds: float
     outcome: str
     call: str
+    text: str = ""
 
 
 class Search:
@@ -151,10 +156,11 @@ def bound(text: str, length: int, doublings: int) -> str:
     return text
 
 
-def compiled(call: str, length: int, doublings: int) -> selectors.Selector | None:
+def compiled(call: str, length: int, doublings: int) -> tuple[selectors.Selector, str] | None:
+    """Return the first text that compiles, and its selector."""
     for text in looped(call, length, doublings):
         try:
-            return selectors.compile(text, list_attributes=True)
+            return selectors.compile(text, list_attributes=True), text
         except CompileError:
             continue
     return None
@@ -184,11 +190,11 @@ def search(seed: int, each: int, within: float) -> list[Measured]:
             break
         length, doublings = random.choice([(3, 4), (30, 7), (400, 9), (1000, 11)])
         tried += 1
-        selector = compiled(call, length, doublings)
-        if selector is None:
+        made = compiled(call, length, doublings)
+        if made is None:
             failed += 1
             continue
-        found.append((seconds(selector, COST_LIMIT // 10)[0], call, length, doublings))
+        found.append((seconds(made[0], COST_LIMIT // 10)[0], call, length, doublings))
     print(f"seed {seed}: {tried} calls, of which {failed} do not compile")
     found.sort(reverse=True)
     return sorted((measured(*one[1:]) for one in found[: 2 * SHOWN]), reverse=True)
@@ -196,13 +202,61 @@ def search(seed: int, each: int, within: float) -> list[Measured]:
 
 def measured(call: str, length: int, doublings: int) -> Measured:
     """Evaluate a call under the full limits."""
-    selector = compiled(call, length, doublings)
-    assert selector is not None
+    made = compiled(call, length, doublings)
+    assert made is not None
+    selector, text = made
     best = seconds(selector, COST_LIMIT)
     for _ in range(2):
         if best[0] > NEAR:
             best = min(best, seconds(selector, COST_LIMIT))
-    return Measured(*best, f"{call}  ({length} items, {64 << (doublings - 1)} characters)")
+    shown = f"{call}  ({length} items, {64 << (doublings - 1)} characters)"
+    return Measured(*best, shown, text)
+
+
+TICKS = os.sysconf("SC_CLK_TCK")
+CALM = 0.085
+"""Seconds of `loop` where nothing else runs, on the machine that the bar was set on."""
+
+
+def loop() -> float:
+    """Return the CPU time of a fixed piece of work, the best of five."""
+    found = []
+    for _ in range(5):
+        began, total = time.thread_time(), 0
+        for number in range(2_000_000):
+            total += number & 3
+        found.append(time.thread_time() - began)
+    return min(found)
+
+
+def beside(found: Sequence[Measured]) -> list[str]:
+    """Return cel-go's CPU seconds for each expression, and what ended it; nothing without Go."""
+    try:
+        oracle = Oracle()
+    except OracleUnavailableError as error:
+        print(f"without cel-go: {error}")
+        return [""] * len(found)
+    told = []
+    with oracle:
+        for one in found:
+            began = used(oracle.pid)
+            answer = oracle.ask(
+                {
+                    "op": "dra",
+                    "expression": one.text,
+                    "device": {"driver": "x", **DEVICE},
+                    "features": {"listAttributes": True, "consumableCapacity": True},
+                }
+            )
+            ended = answer.get("compile_error") or answer.get("match_error") or "completed"
+            told.append(f"{used(oracle.pid) - began:.2f} {ended[:40]}")
+    return told
+
+
+def used(pid: int) -> float:
+    """Return the CPU time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def main() -> None:
@@ -211,8 +265,11 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=5, help="calls of each overload")
     parser.add_argument("--within", type=float, default=480, help="seconds of the search")
     options = parser.parse_args()
-    for one in search(options.seed, options.each, options.within)[:SHOWN]:
-        print(f"{one.seconds:.3f} {one.outcome} {one.call}")
+    print(f"a fixed loop takes {loop() / CALM:.2f} times what it takes calm")
+    found = search(options.seed, options.each, options.within)[:SHOWN]
+    for one, go in zip(found, beside(found), strict=True):
+        print(f"{one.seconds:.3f} {one.outcome:20} cel-go {go:46} {one.call}")
+    print(f"a fixed loop takes {loop() / CALM:.2f} times what it takes calm")
 
 
 if __name__ == "__main__":

@@ -110,11 +110,13 @@ def _with_constant(
         unit: Whether a failed value costs one unit, whatever the constant.
     """
     code, of = closure.run, type(constant)
-    most = tenth(size(constant))
+    least = size(constant)
+    most = tenth(least)
     equals = not negated
 
     def other(state: State, value: Any) -> bool:
-        state[COST] += _equality_cost(value, constant, negated=negated) - most
+        if size(value) < least:
+            state[COST] += _equality_cost(value, constant, negated=negated) - most
         return _equality(value, constant, state, negated=negated)
 
     def run(state: State) -> bool:

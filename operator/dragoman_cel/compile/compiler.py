@@ -210,6 +210,10 @@ class _Compiler:
             call_cost = call_cost_of(node.function, node.overloads, self.engine)
             strict = self.engine.arguments_first
             return call(run, args, call_cost, stateful=True, sequence=True, strict=strict)
+        if node.function == "dyn" and not self.engine.arguments_first:
+            own = call_cost_of(node.function, node.overloads, self.engine)
+            if isinstance(own, int):  # it gives its argument, also where that has failed
+                return Closure(args[0].run, args[0].cost + own, args[0].flat)
         exact = all(map(self._types.exact, nodes))
         overloads = self.functions[node.function]
         return function_call(node, args, overloads, self.engine, exact=exact)

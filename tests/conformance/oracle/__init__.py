@@ -52,6 +52,11 @@ class Oracle:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
     def ask(self, request: Answer) -> Answer:
         """Query one answer."""
         return next(self.ask_all([request]))
