@@ -110,8 +110,7 @@ def _with_constant(
         unit: Whether a failed value costs one unit, whatever the constant.
     """
     code, of = closure.run, type(constant)
-    least = size(constant)
-    most = tenth(least)
+    most = tenth(least := size(constant))
     equals = not negated
 
     def other(state: State, value: Any) -> bool:
