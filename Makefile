@@ -125,7 +125,11 @@ test-hostile: controlplane ## Attack webhook, operator and logs at full size; pr
 .PHONY: test-explain
 test-explain: controlplane ## Compare `kubectl dra` with the real scheduler in WORLDS random clusters from SEED on
 	@DRAGOMAN_WORLDS=$(WORLDS) $(if $(SEED),DRAGOMAN_SEED=$(SEED)) DRAGOMAN_EVENT_PODS=500 \
-		$(PYTEST) -ra tests/e2e/toolkit tests/e2e/explain
+		$(if $(DRIVERS),DRAGOMAN_DRIVERS=$(DRIVERS)) $(PYTEST) -ra tests/e2e/toolkit tests/e2e/explain
+
+.PHONY: test-answers
+test-answers: setup ## Hold answers of explain in SEEDS random worlds against an evaluator; STATE=FILE goes on where it ended
+	@$(PY) -m tests.answers --first $(or $(FIRST),0) --seeds $(or $(SEEDS),1000) $(if $(STATE),--state $(STATE))
 
 .PHONY: test-versions
 test-versions: setup ## Run the end-to-end suites on every Kubernetes version (VERSIONS="v1.37.1" SUITES=modes)

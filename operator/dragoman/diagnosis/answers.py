@@ -91,8 +91,8 @@ def rivals(requests: Sequence[RequestAnswer]) -> tuple[Rivals, ...]:
         return tuple(Rivals((one,), one.free) for one in requests)
     groups: dict[object, list[RequestAnswer]] = {}
     for one in requests:
-        shares = one.alternative or not one.exclusive
-        kept_away = (one.claim, one.name) if shares else frozenset(map(_obstacle, one.reasons))
+        alone = one.alternative or not one.exclusive or not one.devices
+        kept_away = (one.claim, one.name) if alone else frozenset(map(_obstacle, one.reasons))
         groups.setdefault(kept_away, []).append(one)
     found = tuple(Rivals(tuple(group), group[0].free) for group in groups.values())
     if any(one.short for one in found):

@@ -6,7 +6,7 @@ the selectors of a request admit count: what happens to others changes nothing f
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -76,6 +76,17 @@ def nearest(
         elif here == least and least < FAR:
             found.append(one)
     return found
+
+
+def of_fewest_changes(
+    nodes: Sequence[NodeAnswer], known: Mapping[str, Distance] = NOTHING
+) -> list[NodeAnswer]:
+    """Return the nodes that lack the fewest changes, however many devices they lack."""
+    near = nearest(nodes, known)
+    if not near:
+        return []
+    least = (known.get(near[0].node) or distance(near[0])).changes
+    return [one for one in nodes if (known.get(one.node) or distance(one)).changes == least]
 
 
 def short_of(node: NodeAnswer) -> tuple[Rivals, ...]:

@@ -5,16 +5,25 @@ complete ends the search; where none does, missing slices of a pool may still de
 never be met is then found by counting, request by request, before combinations.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from dragoman.allocation import Allocated, BudgetExceeded, Cluster, TooExpensiveError
-from dragoman.allocation.reasons.explaining import concerned
+from dragoman.allocation import (
+    Allocated,
+    BudgetExceeded,
+    Claim,
+    Cluster,
+    PoolID,
+    TooExpensiveError,
+)
+from dragoman.allocation.reasons.explaining import concerns
+from dragoman.allocation.requests.validation import named
 from dragoman.diagnosis.answers import DEVICES, Answer, Cause, Explanation
 from dragoman.diagnosis.causes import impossible
 from dragoman.diagnosis.emptied import BestCase, EmptiedCluster
 from dragoman.diagnosis.filters import AFFINITY, INSUFFICIENT, NODE_NAME, TOO_MANY
 from dragoman.diagnosis.meant import meant_devices
+from dragoman.diagnosis.missingobjects import checked
 from dragoman.diagnosis.nearness import distance
 from dragoman.diagnosis.obstacles import MISSING
 from dragoman.diagnosis.slips import slips
@@ -36,10 +45,12 @@ def at_best(world: World, cluster: Cluster, found: Explanation) -> Explanation:
     """
     waits = found.answer in (Answer.DOES_NOT_FIT, Answer.STOPPED)
     missing = any(one.stops or one.code in MISSING for one in found.subject.obstacles)
-    if not (waits and world.nodes) or missing:
+    if not (waits and world.nodes):
         return found
-    best = BestCase(EmptiedCluster(cluster), found.subject)
     try:
+        if missing:
+            return replace(found, subject=checked(world, cluster, found.subject))
+        best = BestCase(EmptiedCluster(cluster), found.subject)
         return _at_best(world, best, found)
     except TooExpensiveError:
         return found
@@ -79,19 +90,45 @@ def _at_best(world: World, best: BestCase, found: Explanation) -> Explanation:
 
 
 def _undecided(best: BestCase, nodes: Iterable[NodeFact]) -> tuple[str, ...]:
-    """Return the pools that lack slices, or contradict themselves, and may serve a request."""
+    """Return the pools whose missing slices may let a node serve the pod.
+
+    What they hold is not known, so that each request of which they may serve a device counts as
+    served; the node has to serve the others.
+    """
     cluster = best.emptied.as_it_is
-    pools = {}
+    pools: dict[PoolID, str] = {}
     for node in nodes:
-        prepared = best.emptied.cluster.prepared(best.claims(node))
-        broken = {
-            one.id for one in cluster.node_pools(node.node).pools if one.incomplete or one.invalid
+        seen = cluster.node_pools(node.node).pools
+        whole = {one.id for one in seen if not (one.incomplete or one.invalid)}
+        broken = sorted(best.emptied.pools(node.node) - whole)
+        if not broken or pools.keys() >= {*broken}:
+            continue
+        claims = best.claims(node)
+        prepared = best.emptied.cluster.prepared(claims)
+        names = [one.key for one in claims]
+        served = {
+            (named(request.place, names), request.request_name): pool
+            for pool in broken
+            for request in prepared.everything()
+            if concerns(request, pool, cluster, node.node.name)
         }
-        whole = {one.id for one in cluster.node_pools(node.node).pools} - broken
-        for pool in sorted(best.emptied.pools(node.node) - whole):
-            if pool not in pools and concerned(prepared, pool, cluster):
-                pools[pool] = str(pool)
+        rest = tuple(left for one in claims if (left := _without(one, served)).spec.requests)
+        if served and (not rest or isinstance(best.outcome(node, rest), Allocated)):
+            pools.update((pool, str(pool)) for pool in served.values())
     return tuple(pools.values())
+
+
+def _without(claim: Claim, served: Container[tuple[str, str]]) -> Claim:
+    """Return a claim without the requests that count as served."""
+    requests = tuple(one for one in claim.spec.requests if (claim.key, one.name) not in served)
+    left = {one.name for one in requests}
+    constraints = tuple(
+        one._replace(requests=kept)
+        for one in claim.spec.constraints
+        if (kept := tuple(name for name in one.requests if name.partition("/")[0] in left))
+        or not one.requests
+    )
+    return replace(claim, spec=replace(claim.spec, requests=requests, constraints=constraints))
 
 
 # No node is left ----------------------------------------------------------------------------------

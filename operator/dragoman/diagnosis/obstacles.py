@@ -5,7 +5,7 @@ a node, the claim controller of kube-controller-manager.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import dragoman.allocation as api
@@ -256,8 +256,21 @@ def _class_remedy(world: World, name: str) -> str:
     near = nearest(name, world.classes.keys())
     if near:
         return f"write {near}"
+    return _listed_classes(world)
+
+
+def _listed_classes(world: World) -> str:
     listed = ", ".join(sorted(world.classes)[:10])
     return f"there are: {listed}" if listed else "create it; most drivers bring one"
+
+
+def without_guess(world: World, found: Obstacle) -> Obstacle:
+    """Return an obstacle of an object that does not exist without the name that may be meant."""
+    if found.code is ObstacleCode.CLASS_NOT_FOUND:
+        remedy = _listed_classes(world)
+    else:
+        remedy = f"create template {found.written}"
+    return replace(found, remedy=remedy, written="", meant="")
 
 
 def missing_object(world: World, namespace: str, name: str, *, template: bool) -> Obstacle:

@@ -1,6 +1,7 @@
 """What `explain` suggests lets the pod run, and what it does not name does not."""
 
 import copy
+import json
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -98,7 +99,8 @@ def choice(world: World, said: Any, stage: Stage, *, suggested: bool) -> Json | 
     if said["answer"] not in ("DoesNotFit", "Stopped"):
         return None
     if suggested:
-        return world.random.choice(said["suggestions"]) if said["suggestions"] else None
+        now = [one for one in said["suggestions"] if one["node"]]
+        return world.random.choice(now) if now else None
     if said["answer"] == "Stopped":
         return None
     found = [one for one in others(world, stage) if not is_named(one, said["suggestions"])]
@@ -146,6 +148,7 @@ def carried_out(stage: Stage, world: World, manifests: list[Json], change: Json)
         "AddToleration": add_toleration,
         "CompletePool": complete_pool,
         "GuardSelector": guard_selector,
+        "Correct": correct,
     }
     changed = copy.deepcopy(manifests)
     for one in change.get("changes", [change]):
@@ -166,6 +169,8 @@ def end_holder(stage: Stage, world: World, _: list[Json], change: Json) -> None:
 
 def add_toleration(_: Stage, world: World, manifests: list[Json], change: Json) -> None:
     toleration = {"key": change["key"], "operator": "Exists", "effect": change["effect"]}
+    if not change["effect"]:  # every effect
+        del toleration["effect"]
     for claim in manifests[:-1]:
         for name, request in exact_requests(claim):
             key = f"{world.name}/{claim['metadata']['name']}:{name}"
@@ -199,6 +204,16 @@ def complete_pool(stage: Stage, world: World, _: list[Json], change: Json) -> No
     for one in current:
         body = {"spec": {"pool": {"resourceSliceCount": len(current)}}}
         stage.api.patch("resourceslices", one["metadata"]["name"], None, body)
+
+
+def correct(stage: Stage, world: World, manifests: list[Json], change: Json) -> None:
+    """Write what was probably meant; in these worlds all slips are in selectors of claims."""
+    assert change["from"] in json.dumps(manifests), (stage, world, change)
+    for claim in manifests[:-1]:
+        for _, request in exact_requests(claim):
+            for selector in request.get("selectors", ()):
+                text = selector["cel"]["expression"]
+                selector["cel"]["expression"] = text.replace(change["from"], change["to"])
 
 
 def guard_selector(stage: Stage, world: World, manifests: list[Json], change: Json) -> None:

@@ -4,6 +4,7 @@ Worlds do not touch each other: each has its own drivers, classes, namespace and
 select its nodes by a label.
 """
 
+import os
 import random
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,8 @@ from tests.support import manifests as objects
 Json = dict[str, Any]
 LABEL = "example.com/world"
 ADMIN = "resource.kubernetes.io/admin-access"
+DRIVERS = tuple(map(int, os.environ.get("DRAGOMAN_DRIVERS", "1,1,2,3").split(",")))
+"""How many drivers a world may have, each as likely; `make test-explain DRIVERS=2,3,4` says it."""
 MODELS = ("a", "b")
 SELECTORS = (
     'device.attributes["{driver}"].model == "a"',
@@ -61,9 +64,7 @@ class World:
     def populate(self, *, rules: bool = False) -> None:
         """Make nodes, drivers, slices and classes."""
         self.nodes = [f"{self.name}-n{i}" for i in range(self.random.choice((1, 1, 2, 3, 4)))]
-        self.drivers = [
-            f"d{i}.{self.name}.example.com" for i in range(self.random.choice((1, 1, 2, 3)))
-        ]
+        self.drivers = [f"d{i}.{self.name}.example.com" for i in range(self.random.choice(DRIVERS))]
         for node in self.nodes:
             manifest = objects.node(node)
             manifest["metadata"]["labels"][LABEL] = self.name

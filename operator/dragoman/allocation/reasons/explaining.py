@@ -15,6 +15,7 @@ from dragoman.allocation.pools.nodeselector import usable_on
 from dragoman.allocation.reasons.combination import combination
 from dragoman.allocation.reasons.drivers import may_serve
 from dragoman.allocation.reasons.requests import RequestReasons
+from dragoman.allocation.requests.request import PreparedRequest
 from dragoman.allocation.requests.validation import Prepared
 from dragoman.allocation.results import BudgetExceeded, FatalError, Refusal
 from dragoman.allocation.search.allocated import Allocated
@@ -103,7 +104,7 @@ def _of_allocated(
 def _of_pools(view: NodeView, cluster: Cluster, prepared: Prepared) -> Iterator[Reason]:
     """Yield what is wrong with pools whose devices may serve a request."""
     for pool in view.pools:
-        if pool.usable or not concerned(prepared, pool.id, cluster):
+        if pool.usable or not concerned(prepared, pool.id, cluster, view.node.name):
             continue
         if pool.incomplete and cluster.profile.incomplete_pools_unused:
             numbers = {"have": pool.have, "want": pool.want, "generation": pool.generation}
@@ -113,7 +114,7 @@ def _of_pools(view: NodeView, cluster: Cluster, prepared: Prepared) -> Iterator[
     seen = {pool.id: pool.generation for pool in view.pools}
     obsolete = list(cluster.obsolete(view.node, seen))
     for item, newer in obsolete:
-        if not concerned(prepared, item.pool_id, cluster):
+        if not concerned(prepared, item.pool_id, cluster, view.node.name):
             continue
         details = {"generation": item.generation, "newer": newer, "slice": item.name}
         yield Reason(Code.POOL_OBSOLETE, pool=item.pool_id, details=details)
@@ -121,7 +122,19 @@ def _of_pools(view: NodeView, cluster: Cluster, prepared: Prepared) -> Iterator[
         yield Reason(Code.NO_SLICE_FOR_NODE)
 
 
-def concerned(prepared: Prepared, pool: PoolID, cluster: Cluster) -> bool:
-    """Tell whether a pool may have devices for a request, also in slices that are missing."""
-    contents = {one.content for item in cluster.slices_of(pool) for one in item.devices}
-    return any(may_serve(request, pool.driver, contents) for request in prepared.everything())
+def concerned(prepared: Prepared, pool: PoolID, cluster: Cluster, node: str) -> bool:
+    """Tell whether a pool may have devices for some request, also in slices that are missing."""
+    return any(concerns(one, pool, cluster, node) for one in prepared.everything())
+
+
+def concerns(request: PreparedRequest, pool: PoolID, cluster: Cluster, node: str) -> bool:
+    """Tell whether a pool may have devices for a request, also in slices that are missing.
+
+    A pool of which each slice names another node has none for this one, although the node sees
+    the slices that hold its counters.
+    """
+    slices = list(cluster.slices_of(pool))
+    if slices and all(item.node_name not in (None, "", node) for item in slices):
+        return False
+    contents = {one.content for item in slices for one in item.devices}
+    return may_serve(request, pool.driver, contents)

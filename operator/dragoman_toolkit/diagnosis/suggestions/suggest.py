@@ -1,7 +1,7 @@
 """What would let a pod run: one change, else several; only what a second search confirms."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -13,6 +13,8 @@ from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import UNSCHEDULABLE
 from dragoman.diagnosis.idleclaims import removed
 from dragoman.diagnosis.nearness import Distance, distance, taint_key
+from dragoman.diagnosis.nodeanswers import node_answer
+from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.model.taints import Toleration
@@ -91,7 +93,8 @@ def _suggestions(
     if found := (*ends, *tolerations, *around, *pools):
         return found
     search.left += SEARCHES
-    return tuple(_in_time(islice(_several(inventory, search, nodes, holders), SEVERAL)))
+    whole = partial(_with_whole_pools, inventory, subject, search)
+    return tuple(_in_time(islice(_several(inventory, search, nodes, holders, whole), SEVERAL)))
 
 
 Steps = Callable[[SecondSearches, NodeAnswer], Iterator[ChangeStep]]
@@ -148,27 +151,45 @@ def confirmed(explanation: Explanation, suggestions: Iterable[Suggestion]) -> di
 
 
 def _several(
-    inventory: Inventory, search: SecondSearches, nodes: Iterable[NodeAnswer], holders: Holders
+    inventory: Inventory,
+    search: SecondSearches,
+    nodes: Iterable[NodeAnswer],
+    holders: Holders,
+    whole: Callable[[NodeAnswer], NodeAnswer],
 ) -> Iterator[Suggestion]:
     """Yield two changes that suffice, for the nodes where two do; else more, node by node."""
-    steps = {
-        one.node: [*_steps(inventory, search, one), *holders.ends(one)]
-        for one in islice(nodes, TRIED)
-    }
-    found = (pair(search, node, of_node) for node, of_node in steps.items())
-    pairs = [one for one in found if one is not None]
+    steps: dict[str, list[ChangeStep]] = {}
+    for one in islice(nodes, TRIED):
+        found = whole(one)
+        pools = [*_pools(inventory, search, one)]
+        steps[one.node] = [*pools, *_steps(search, found), *holders.ends(found)]
+    two = (pair(search, node, of_node) for node, of_node in steps.items())
+    pairs = [one for one in two if one is not None]
     yield from pairs
     for node, of_node in steps.items() if not pairs else ():
         if len(of_node) > 2 and (several := together(search, node, of_node)):
             yield several
 
 
-def _steps(inventory: Inventory, search: SecondSearches, node: NodeAnswer) -> Iterator[ChangeStep]:
-    """Yield the changes of a node that end no holder; of each taint the widest toleration."""
+def _with_whole_pools(
+    inventory: Inventory, subject: Subject, search: SecondSearches, node: NodeAnswer
+) -> NodeAnswer:
+    """Return what a node lacks once its pools are complete: their devices may be tainted."""
+    with ExitStack() as stack:
+        broken = [*_pools(inventory, search, node)]
+        if not broken:
+            return node
+        for one in broken:
+            stack.enter_context(one.change())
+        fact = inventory.world.nodes[node.node]
+        return node_answer(search.cluster, subject, fact, lacks=node.lacks)
+
+
+def _steps(search: SecondSearches, node: NodeAnswer) -> Iterator[ChangeStep]:
+    """Yield tolerations, of each taint the widest, and what lets the pod on the node."""
     widest = {one.details["key"]: one for one in _tolerations(search, node)}
     yield from widest.values()
     yield from _around(search, node)
-    yield from _pools(inventory, search, node)
 
 
 # A toleration -------------------------------------------------------------------------------------

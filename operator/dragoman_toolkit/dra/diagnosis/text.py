@@ -10,7 +10,7 @@ from dragoman.diagnosis import wording
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, times_out
 from dragoman.diagnosis.explain import unreadable
 from dragoman.diagnosis.filters import AFFINITY
-from dragoman.diagnosis.nearness import FAR, Distance, matching, nearest
+from dragoman.diagnosis.nearness import FAR, Distance, matching, nearest, of_fewest_changes
 from dragoman.diagnosis.nodeanswers import exact_requests
 from dragoman.diagnosis.note import hint_texts, never_texts
 from dragoman.diagnosis.obstacles import ObstacleCode
@@ -82,28 +82,37 @@ def _nowhere(
     nowhere = f"fits on none of the {total} nodes"
     if total == 1:
         nowhere = f"does not fit on {explanation.nodes[0].node}"
-    near = nearest(explanation.nodes, known)
-    others = [*dict.fromkeys(one.what for node in near for one in node.lacks if one.wanted)]
-    others += ["a node that it may run on"] if any(_kept_off(one) for one in near) else []
-    if near and all(one.has_devices for one in near):
-        by_lacks: dict[tuple[str, ...], list[str]] = {}
-        for one in near:
-            by_lacks.setdefault(tuple(wording.node_lacks(one.lacks)), []).append(one.node)
-        there = [
-            f"{wording.listed(names)} {wording.have(len(names))} the devices, {', '.join(lacking)}"
-            for lacking, names in by_lacks.items()
-        ]
-        rest = len(there) - CAUSES
-        more = [f"{rest} more causes on others"] if rest > 0 else []
-        said = "; ".join((*there[:CAUSES], *more))
+    near = of_fewest_changes(explanation.nodes, known)
+    having = [one for one in near if one.has_devices]
+    there = _having(having)
+    if near and len(having) == len(near):
         waits = f"has been waiting{since}" if since else nowhere
-        return f"{title} {waits}; devices are not the cause: {_ended(said)}"
+        return f"{title} {waits}; devices are not the cause: {_ended(there)}"
+    if there:
+        nowhere = f"{nowhere}; {there}"
     if not since:
         return f"{title} {nowhere}."
+    without = [one for one in near if not one.has_devices]
+    others = [*dict.fromkeys(one.what for node in without for one in node.lacks if one.wanted)]
+    others += ["a node that it may run on"] if any(map(_kept_off, without)) else []
     wanted = wording.listed(["devices", *others])
     if not near and explanation.subject.allocated and not explanation.subject.wanted:
         wanted = "a node where its claims can be used"
     return f"{title} has been waiting for {wanted}{since}: it {nowhere}."
+
+
+def _having(nodes: Iterable[NodeAnswer]) -> str:
+    """Say of nodes that have the devices what else they lack."""
+    by_lacks: dict[tuple[str, ...], list[str]] = {}
+    for one in nodes:
+        by_lacks.setdefault(tuple(wording.node_lacks(one.lacks)), []).append(one.node)
+    there = [
+        f"{wording.listed(names)} {wording.have(len(names))} the devices, {', '.join(lacking)}"
+        for lacking, names in by_lacks.items()
+    ]
+    rest = len(there) - CAUSES
+    more = [f"{rest} more causes on others"] if rest > 0 else []
+    return "; ".join((*there[:CAUSES], *more))
 
 
 def _kept_off(node: NodeAnswer) -> bool:
@@ -272,10 +281,10 @@ def request_text(request: ExactRequest) -> str:
 def groups(inventory: Inventory, explanation: Explanation, known: Mapping[str, Distance]) -> Table:
     """Return the nodes by what stands in the way on them."""
     found = grouping.groups(inventory, explanation.nodes, known)
-    least = found[0].distance if found and found[0].distance < FAR else None
+    least = found[0].distance.changes if found and found[0].distance < FAR else None
     rows = [
         (
-            _nodes(group.nodes, NEAREST if group.distance == least else SHOWN),
+            _nodes(group.nodes, NEAREST if group.distance.changes == least else SHOWN),
             group.why,
             str(group.devices) if group.devices else "-",
         )

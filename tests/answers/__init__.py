@@ -1,0 +1,1 @@
+"""Answers of `explain` in random worlds of several drivers, beside an evaluator of its own."""
