@@ -4,8 +4,6 @@ A change is a pair: `end` of a pod, `tolerate` of a key by the request, `accept`
 pod, `heal` of a node, `complete` of a pool.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace

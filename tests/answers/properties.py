@@ -1,7 +1,5 @@
 """The seven properties of an answer, each held against the document and the text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -408,7 +408,7 @@ def _wanted(world: World) -> list[Json]:
         spec["nodeSelector"] = {"zone": world.zone}
     if world.gate:
         spec["schedulingGates"] = [{"name": "gates.test/hold"}]
-    found: list[Json] = [template]
+    made: list[Json] = [template]
     if world.slip not in ("template", "namespace", "class"):
         status["resourceClaimStatuses"] = [{"name": "r", "resourceClaimName": "wants-r"}]
         owner = {"apiVersion": "v1", "kind": "Pod", "name": "wants", "uid": "uid-ml-wants"}
@@ -417,6 +417,6 @@ def _wanted(world: World) -> list[Json]:
             "wants-r", "ml", ownerReferences=[{**owner, "controller": True}], annotations=about
         )
         claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata}
-        found.append({**claim, "spec": {"devices": devices}})
+        made.append({**claim, "spec": {"devices": devices}})
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": _meta("wants", "ml"), "spec": spec}
-    return [*found, {**pod, "status": status}]
+    return [*made, {**pod, "status": status}]

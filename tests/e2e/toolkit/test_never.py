@@ -11,6 +11,7 @@ from tests.e2e.toolkit.commands import dra
 from tests.e2e.toolkit.conftest import BATCH, WORLDS, batches
 from tests.e2e.toolkit.stage import Stage
 from tests.e2e.toolkit.test_explain import explained, holder, named, probe
+from tests.support.controlplane.api import Json
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.worlds.randomclusters import World, make
 
@@ -30,7 +31,7 @@ def test_never_is_said_where_no_emptied_world_places_the_pod(
     worlds = [make(seed, prefix="never") for seed in seeds]
     stage.build(worlds)
     try:
-        held = [one for world in worlds for index in range(2) for one in holder(world, index)]
+        held = [one for world in worlds for index in range(4) for one in holder(world, index)]
         stage.add(held)
         stage.settled(named(held))
         snapshot = tmp_path / "before.jsonl"
@@ -81,7 +82,7 @@ def _complete(stage: Stage, slices: list[dict[str, object]]) -> None:
     current = [one for one in there if one["spec"]["pool"]["generation"] == newest]
     for one in current:
         devices = one["spec"].get("devices")
-        spec = {"pool": {"resourceSliceCount": len(current)}}
+        spec: Json = {"pool": {"resourceSliceCount": len(current)}}
         if devices:
             spec["devices"] = [
                 {key: value for key, value in device.items() if key != "taints"}
