@@ -38,7 +38,9 @@ class Answer:
 
     @property
     def first(self) -> str:
-        return self.text.splitlines()[0]
+        one, *rest = self.text.splitlines()
+        # A sentence that ends with a colon goes on in the next line.
+        return f"{one} {rest[0]}" if one.endswith(":") and rest else one
 
 
 def answer(world: World) -> Answer:
@@ -142,7 +144,8 @@ def never(said: Answer, right: Evaluator) -> Iterator[str]:
     """3. `NeverFits` exactly where no node serves with everything free."""
     world, given = said.world, said.document["answer"] == "NeverFits"
     if not _searched(said):
-        if given or "never" in said.text:
+        # What a gate holds back is explained as if it were let through.
+        if given or ("never" in said.text and not world.gate):
             yield f"never, although {world.slip or 'a gate'} is in the way"
         return
     truth = right.never() is True
