@@ -9,9 +9,8 @@ Json = Mapping[str, Any]
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
 _PATH = re.compile(r"\S*/\S+")
 _NUMBER = re.compile(r"\d+")
-_CALL = re.compile(r"[A-Za-z_][\w.]*(?=\()|[-+*/%<>=!&|?]{1,2}")
-MOST = 3
-"""Functions of a selector that a cause names."""
+COSTS = ("max_cost", "actual_cost")
+"""Parts of an answer to a selector that are costs."""
 
 
 def plain(words: str) -> str:
@@ -53,16 +52,19 @@ def _parts(one: Any, other: Any, path: str = "") -> list[str]:
     return sorted({part for parts in found for part in parts})
 
 
-def selector(text: str, expected: Json, parts: list[str]) -> str:
-    """Name why an answer to a selector differs."""
-    said = []
-    for part in parts:
-        if part == "compiles":
-            said.append("refused" if "compile_error" in expected else "compiles")
-        elif part in ("compile text", "match_error", "match"):
-            words = str(expected.get("compile_error") or expected.get("match_error") or part)
-            said.append(f"{part} {plain(words.rpartition('ERROR: ')[2] or words)!r}")
-        else:
-            said.append(part)
-    calls = list(dict.fromkeys(_CALL.findall(text)))[:MOST]
-    return f"selectors: {', '.join(said)} of {' '.join(calls) or 'a name'}"
+def selector(expected: Json, more: Mapping[str, int], parts: list[str]) -> str:
+    """Name why an answer to a selector differs.
+
+    Args:
+        expected: What Kubernetes answered.
+        more: By how much each cost there is higher.
+        parts: Names of the parts that differ.
+    """
+    failed = expected.get("compile_error") or expected.get("match_error") or ""
+    outcome = f"fails: {plain(failed.rpartition('ERROR: ')[2])!r}" if failed else "has a result"
+    said = [
+        f"{part} {'higher' if more[part] > 0 else 'lower'}" if part in COSTS else part
+        for part in parts
+        if part != "match_error" or "match" not in parts
+    ]
+    return f"selectors: {', '.join(said)}, where it {outcome}"

@@ -1,13 +1,16 @@
 """Compare answers to device selectors of a release: the recorded expressions, and random ones."""
 
 import json
+import re
 from collections.abc import Iterator
+from functools import cache
 from random import Random
 from typing import Any
 
 from dragoman_base import versions
 from dragoman_base.versions import Version
 from tests.conformance import cel_columns
+from tests.conformance.cel import LEFT_OUT
 from tests.conformance.fuzz import BATCH, FEW, MANY, answered, one_of
 from tests.conformance.fuzzing.cases import SelectorCase, answer_selector, differences
 from tests.conformance.fuzzing.deviations import explanation
@@ -32,16 +35,25 @@ def vectors(oracle: Oracle, known: Version) -> Found:
             "kubernetes": versions.name(known),
         }
         for name in cel_columns.FILES
-        for _, text, row in cel_columns.rows(name)
+        for key, text, row in cel_columns.rows(name)
+        if key not in _left_out()
         for lists in (False, True)
     ]
     found = []
-    for request, theirs in zip(asked, oracle.ask_all(asked), strict=True):
+    answers = list(oracle.ask_all(asked))  # before anything is asked again
+    for request, theirs in zip(asked, answers, strict=True):
         ours = _ours(request)
         if differences(theirs, ours) and not _unstable(oracle, request, ours):
             found.append(_told(request, theirs, ours))
     told = f"{len(asked)} answers to recorded selectors, by the rules of {versions.name(known)}"
     return Found("recorded selectors", told, grouped(found))
+
+
+@cache
+def _left_out() -> frozenset[str]:
+    """Return the names of selectors that are answered otherwise on purpose."""
+    found = (re.match(r"(.*)/1\.\d+/", one["case"]) for one in json.loads(LEFT_OUT.read_text()))
+    return frozenset(match[1] for match in found if match)
 
 
 def random(oracle: Oracle, known: Version, cases: int, seed: int) -> Found:
@@ -86,5 +98,6 @@ def _unstable(oracle: Oracle, request: Json, ours: Json) -> bool:
 
 def _told(request: Json, theirs: Json, ours: Json) -> tuple[str, str]:
     parts = differences(theirs, ours)
+    known = {part: (theirs.get(part) or 0) - (ours.get(part) or 0) for part in causes.COSTS}
     example = json.dumps([request["expression"], theirs, ours], ensure_ascii=False)
-    return causes.selector(request["expression"], theirs, parts), example
+    return causes.selector(theirs, known, parts), example

@@ -44,7 +44,12 @@ def _all(table: str) -> Functions:
 
 
 REVISED: Mapping[str, Version] = MappingProxyType(
-    {"lists_range": (1, 37), "quantity_is_integer": (1, 38), "quantity_get_int": (1, 38)}
+    {
+        "lists_range": (1, 37),
+        "quantity_is_integer": (1, 38),
+        "quantity_get_int": (1, 38),
+        **dict.fromkeys(ordering.WITH_DOUBLES, (1, 38)),
+    }
 )
 """Overloads that changed, and since when: their new form has an apostrophe behind its name."""
 

@@ -1,5 +1,6 @@
 """`<`, `<=`, `>`, `>=` of all types with an order."""
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ from dragoman_cel.state import TEXT_PER_STEP, Functions, paced
 _ALIKE = ("bool", "int64", "uint64", "timestamp", "duration")
 _LONG = ("string", "bytes")
 _NUMBERS = ("int64", "uint64", "double")
+_PAIRS = [(a, b) for a in _NUMBERS for b in _NUMBERS if a != b]
 _TESTS: dict[str, Callable[[int, int], bool]] = {
     "less": operator.lt,
     "less_equals": operator.le,
@@ -22,15 +24,33 @@ def _compared(test: Callable[[int, int], bool]) -> Callable[[Any, Any], bool]:
     return lambda left, right: test(compare(left, right), 0)
 
 
+def _unordered(test: Callable[[int, int], bool]) -> Callable[[Any, Any], bool]:
+    """Return the form of 1.38: what is compared with NaN is neither less nor greater."""
+
+    def holds(left: Any, right: Any) -> bool:
+        nan = any(isinstance(value, float) and math.isnan(value) for value in (left, right))
+        return not nan and test(compare(left, right), 0)
+
+    return holds
+
+
 def _all() -> dict[str, Callable[[Any, Any], bool]]:
     found: dict[str, Callable[[Any, Any], bool]] = {}
     for name, test in _TESTS.items():
         # Doubles and mixed numbers have rules for NaN and precision; Python's operators do others.
         found.update({f"{name}_{kind}": test for kind in _ALIKE})
         found[f"{name}_double"] = _compared(test)
-        pairs = [(a, b) for a in _NUMBERS for b in _NUMBERS if a != b]
-        found.update({f"{name}_{a}_{b}": _compared(test) for a, b in pairs})
+        found.update({f"{name}_{a}_{b}": _compared(test) for a, b in _PAIRS})
+        found.update({f"{one}'": _unordered(test) for one in _with_doubles(name)})
     return found
+
+
+def _with_doubles(name: str) -> list[str]:
+    return [f"{name}_double", *(f"{name}_{a}_{b}" for a, b in _PAIRS if "double" in (a, b))]
+
+
+WITH_DOUBLES = tuple(one for name in _TESTS for one in _with_doubles(name))
+"""Overloads that may compare NaN."""
 
 
 OVERLOADS: Functions = _all()
