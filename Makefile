@@ -242,8 +242,8 @@ bench-node: controlplane ## Measure jobs on a real node, with each claim control
 	@$(PY) -m tests.bench.node
 
 .PHONY: bench-cel
-bench-cel: setup ## Measure CEL evaluation
-	@$(PY) -m tests.bench.cel
+bench-cel: setup ## Measure CEL evaluation (KUBERNETES=1.38)
+	@$(if $(KUBERNETES),KUBERNETES=$(KUBERNETES)) $(PY) -m tests.bench.cel
 
 .PHONY: bench-cel-hostile
 bench-cel-hostile: setup ## Search for the CEL expressions that run longest until a limit ends them (SEED=n ARGS="--each 5")
@@ -258,8 +258,8 @@ bench-poolstatus: setup ## Measure the status of 1,000 pools with 20,000 claims 
 	@$(PY) -m tests.bench.poolstatus
 
 .PHONY: bench-allocator
-bench-allocator: setup ## Measure the allocator alongside kube-scheduler's own
-	@$(PY) -m tests.bench.allocation
+bench-allocator: setup ## Measure the allocator alongside kube-scheduler's own (KUBERNETES=1.38)
+	@$(if $(KUBERNETES),KUBERNETES=$(KUBERNETES)) $(PY) -m tests.bench.allocation
 
 .PHONY: bench-explain
 bench-explain: setup ## Measure explain and top in clusters of 100 to 5,000 nodes

@@ -26,9 +26,11 @@ from celpy import celtypes
 from dragoman_cel import selectors
 from dragoman_cel.errors import EvaluationError
 from tests.bench.celpy_library import FUNCTIONS
-from tests.conformance.oracle import Oracle, OracleUnavailableError, build
+from tests.conformance.oracle import OracleUnavailableError, cel_oracle
 from tests.support.worlds.expressions import RUNAWAYS, UNDERCHARGED
 
+KUBERNETES = os.environ.get("KUBERNETES", "1.36")
+"""Whose code is measured beside ours."""
 DRIVER = "dra.example.com"
 ATTRIBUTES: dict[str, dict[str, Any]] = {
     **{f"a{number}": {"int": number} for number in range(5)},
@@ -156,12 +158,12 @@ def go_times() -> tuple[dict[str, float], dict[str, float]] | None:
         "times": 20_000,
     }
     try:
-        build()
+        cel_oracle(KUBERNETES).stop()
     except OracleUnavailableError as error:
         print(f"no Go column: {error}")
         return None
     used, started = _used_by_children(), time.perf_counter()
-    with Oracle() as oracle:
+    with cel_oracle(KUBERNETES) as oracle:
         answer = oracle.ask(request)
     elapsed = time.perf_counter() - started
     assert "panic" not in answer, answer
@@ -179,7 +181,7 @@ def _used_by_children() -> float:
 
 
 def compiled(text: str) -> selectors.Selector:
-    return selectors.compile(text, list_attributes=True)
+    return selectors.compile(text, kubernetes=KUBERNETES, list_attributes=True)
 
 
 def compile_time(text: str) -> float:

@@ -27,6 +27,7 @@ from dragoman.allocation import (
     parse_slice,
     profile_of,
 )
+from dragoman_base.versions import parse
 from tests.bench.allocation import worlds
 from tests.bench.allocation.bars import GO, OWN, documents, table
 from tests.bench.allocation.record import Record
@@ -36,6 +37,8 @@ from tests.conformance.oracle import Oracle
 
 Json = dict[str, Any]
 
+KUBERNETES = os.environ.get("KUBERNETES", "1.36")
+"""Whose library is measured alongside ours."""
 STEPS = 1_000_000
 UPDATES = 2000
 IMPORTS = 25
@@ -127,7 +130,7 @@ class World:
 def cluster(nodes: list[Json], slices: list[Json]) -> Cluster:
     """Make a cluster of the profile that the bench compares."""
     return Cluster(
-        profile_of((1, 36), Features(**worlds.FEATURES)),
+        profile_of(parse(KUBERNETES), Features(**worlds.FEATURES)),
         nodes=map(parse_node, nodes),
         slices=map(parse_slice, slices),
         classes=map(parse_class, worlds.CLASSES),
@@ -275,7 +278,7 @@ def main(*, pods: int, only_memory: bool, path: Path) -> None:
         print(json.dumps(resident()))
         return
     record = Record(load=round(os.getloadavg()[0], 2))
-    go = oracle("1.36")
+    go = oracle(KUBERNETES)
     for scenario, nodes, slices, count, make in (
         ("distinct", 200, list(worlds.fleet(200, distinct=True)), pods, worlds.pod),
         ("partitions", 1, worlds.partitions(), min(pods, 60), worlds.parts_pod),
