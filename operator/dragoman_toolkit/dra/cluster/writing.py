@@ -10,6 +10,7 @@ from dragoman.cli.terminal import say
 from dragoman.inventory.snapshots.documents import KINDS
 from dragoman.inventory.snapshots.queuekinds import QUEUE_KINDS
 from dragoman.inventory.snapshots.snapshot import QUEUES, Snapshot, dump
+from dragoman_base.versions import beyond
 from dragoman_toolkit.anonymous import anonymized
 from dragoman_toolkit.dra.cluster.source import Source
 from dragoman_toolkit.dra.output import Exit, Unusable
@@ -53,5 +54,7 @@ def _without_many(taken: Snapshot) -> Snapshot:
 def _summarise(taken: Snapshot) -> None:
     counts = ", ".join(f"{len(found)} {plural}" for plural, found in taken.objects.items())
     say(f"written: {counts or 'no object'}")
+    if newer := beyond(taken.kubernetes):
+        say(f"! {newer}")
     for one in taken.unseen:
         say(f"! not seen: {one}")

@@ -12,6 +12,7 @@ from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.world import World
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.snapshot import MIGRATION, Snapshot
+from dragoman_base.versions import beyond
 from dragoman_base.words import counted, listed
 from dragoman_toolkit.dra.cluster.files import trees
 from dragoman_toolkit.dra.cluster.source import Source
@@ -68,7 +69,7 @@ def report(source: Source, question: Question, *, wide: bool) -> Report:
         _document(found, snapshot.kubernetes, unseen),
         tuple(_blocks(found, snapshot.kubernetes, wide=wide)),
         status,
-        notes,
+        (*notes, *filter(None, [beyond(snapshot.kubernetes)])),
     )
 
 
@@ -92,6 +93,8 @@ def classes(source: Source, question: Question) -> Exit:
     asked = {name for one in read.asking for name in one.resources}
     resources = read.sources.resources(asked, question.only)
     found = list(made_classes.made(resources, read.sources, read.taken, asked))
+    if newer := beyond(read.snapshot.kubernetes):
+        say(f"! {newer}")
     documents = [one for one in found if isinstance(one, MadeClass)]
     for number, one in enumerate(documents):
         click.echo(("---\n" if number else "") + class_text(one), nl=False)

@@ -10,6 +10,7 @@ import yaml
 
 from dragoman.inventory.snapshots.snapshot import API_VERSION
 from dragoman_base.files import UnreadableError, read
+from dragoman_base.versions import beyond
 from dragoman_base.words import counted, listed
 from dragoman_toolkit.dra.cluster.source import Source
 from dragoman_toolkit.dra.migration import answers
@@ -77,7 +78,9 @@ def report(
     ]
     once = () if wanted.back else tuple(_once(found, lost, made))
     unseen = unseen_of(read.world)
-    notes = (*answers.lacking(source, read.snapshot, read.gate), *found.notes, *_notes(read, found))
+    newer = filter(None, [beyond(read.snapshot.kubernetes)])
+    lacking = answers.lacking(source, read.snapshot, read.gate)
+    notes = (*lacking, *found.notes, *_notes(read, found), *newer)
     status = Exit.OBSTACLE if found.stopped else Exit.CLEAR
     answer = Report(
         "MigrationPlan",

@@ -17,6 +17,8 @@ from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.informer import Informer
+from dragoman_base.versions import NEWEST
+from dragoman_base.versions import name as name_of
 from tests.support import manifests as objects
 from tests.support.apiserver import ApiServer, Place
 from tests.support.clusters import RULES, cluster_of
@@ -58,7 +60,7 @@ class Api(ApiServer):
 class Cluster:
     """A controller whose informers have what is put in."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, kubernetes: str = VERSION) -> None:
         self.api = api
         client = cast(Client, api)
         self.recorder = EventRecorder(client)
@@ -74,8 +76,8 @@ class Cluster:
         }
         self.controller = ExplainController(
             self.cluster,
-            profile_of(VERSION, rules=False),
-            VERSION,
+            profile_of(kubernetes, rules=False),
+            kubernetes,
             self.recorder,
             infos=True,
             wait=WAIT,
@@ -164,6 +166,20 @@ def test_a_pod_that_waits_gets_one_event() -> None:
         assert event["reason"] == "CannotAllocateDevices"
         assert event["type"] == "Warning"
         assert event["regarding"]["uid"] == "uid-of-ns-pod"
+
+    asyncio.run(scenario())
+
+
+def test_the_event_says_by_whose_rules_it_speaks_of_a_newer_cluster() -> None:
+    newer = f"{NEWEST[0]}.{NEWEST[1] + 1}"
+
+    async def scenario() -> None:
+        cluster = Cluster(Api(), f"v{newer}.0")
+        cluster.put(objects.node("n"), device_class(), pool("n", ["a"]), holder(), taken())
+        cluster.put(claim(), waiting())
+        async with running(cluster):
+            ((_, note),) = await cluster.until(1)
+        assert f"; by the rules of {name_of(NEWEST)}; this cluster is {newer}" in note
 
     asyncio.run(scenario())
 
