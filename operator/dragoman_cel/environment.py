@@ -223,21 +223,14 @@ class Environment:
             type_names[_OPTIONAL.name] = _OPTIONAL
         if self.version >= (1, 30):
             type_names |= {types.IP.name: types.IP, types.CIDR.name: types.CIDR}
-        checks_literals = self.version >= (1, 29)
+        checks = self.version >= (1, 29)
         catalog = None
         if self.engine.names_suggested:
             macros = (name for name, *_ in self._macros)
             # The library declares the operator `in` by its old name as well.
             catalog = Catalog((*functions, *self.variables, *macros, "in"))
-        return Scope(
-            functions,
-            self.variables,
-            type_names,
-            self.structs,
-            checks_literals,
-            catalog,
-            self.engine.types_told_apart,
-        )
+        apart = self.engine.types_told_apart
+        return Scope(functions, self.variables, type_names, self.structs, checks, catalog, apart)
 
     @cached_property
     def _macros(self) -> Mapping[Any, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from dragoman_base import versions
 from dragoman_base.versions import Version, parse
 from tests.conformance.manifests.verdicts import manifests, record
+from tests.conformance.test_manifests import report
 from tests.newest import causes
 from tests.newest.published import (
     KUBERNETES,
@@ -61,9 +62,6 @@ def pin(release: Release, scratch: Path, replaced: dict[str, str]) -> tuple[str,
 
 def refusals(release: Release, known: Version, missing: tuple[str, ...]) -> Found:
     """Compare what an API server says to manifests that people write with the check."""
-    # Only here: loading the check's rules takes a while.
-    from tests.conformance.test_manifests import report  # noqa: PLC0415
-
     texts = manifests("wrong") | manifests("reported") | manifests("right")
     said = record(release.tag)
     name = versions.name(known)

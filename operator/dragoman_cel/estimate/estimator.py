@@ -159,12 +159,8 @@ class _Estimator:
         return summed(cost, times(count.most, each))
 
     def enter_loop(self, node: Comprehension) -> None:
-        kind, key, value, inside = self.known.entry_sizes(node.range) or (
-            node.range.type.kind,
-            None,
-            None,
-            None,
-        )
+        unknown = (node.range.type.kind, None, None, None)
+        kind, key, value, inside = self.known.entry_sizes(node.range) or unknown
         if not self.engine.contents_measured:
             inside = None
         path = self.known.path(node.range)

@@ -48,7 +48,7 @@ REVISED: Mapping[str, Version] = MappingProxyType(
         "lists_range": (1, 37),
         "quantity_is_integer": (1, 38),
         "quantity_get_int": (1, 38),
-        **dict.fromkeys(ordering.WITH_DOUBLES, (1, 38)),
+        **{name[:-1]: (1, 38) for name in ordering.OVERLOADS if name.endswith("'")},
     }
 )
 """Overloads that changed, and since when: their new form has an apostrophe behind its name."""

@@ -1,6 +1,5 @@
 """`<`, `<=`, `>`, `>=` of all types with an order."""
 
-import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -25,13 +24,8 @@ def _compared(test: Callable[[int, int], bool]) -> Callable[[Any, Any], bool]:
 
 
 def _unordered(test: Callable[[int, int], bool]) -> Callable[[Any, Any], bool]:
-    """Return the form of 1.38: what is compared with NaN is neither less nor greater."""
-
-    def holds(left: Any, right: Any) -> bool:
-        nan = any(isinstance(value, float) and math.isnan(value) for value in (left, right))
-        return not nan and test(compare(left, right), 0)
-
-    return holds
+    """Return the form of 1.38: NaN, which is not itself, is neither less nor greater."""
+    return lambda left, right: left == left and right == right and test(compare(left, right), 0)  # noqa: PLR0124
 
 
 def _all() -> dict[str, Callable[[Any, Any], bool]]:
@@ -41,16 +35,9 @@ def _all() -> dict[str, Callable[[Any, Any], bool]]:
         found.update({f"{name}_{kind}": test for kind in _ALIKE})
         found[f"{name}_double"] = _compared(test)
         found.update({f"{name}_{a}_{b}": _compared(test) for a, b in _PAIRS})
-        found.update({f"{one}'": _unordered(test) for one in _with_doubles(name)})
+        doubles = ["double", *(f"{a}_{b}" for a, b in _PAIRS if "double" in (a, b))]
+        found.update({f"{name}_{kinds}'": _unordered(test) for kinds in doubles})
     return found
-
-
-def _with_doubles(name: str) -> list[str]:
-    return [f"{name}_double", *(f"{name}_{a}_{b}" for a, b in _PAIRS if "double" in (a, b))]
-
-
-WITH_DOUBLES = tuple(one for name in _TESTS for one in _with_doubles(name))
-"""Overloads that may compare NaN."""
 
 
 OVERLOADS: Functions = _all()
