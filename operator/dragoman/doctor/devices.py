@@ -103,7 +103,8 @@ def double_booked(facts: DoctorFacts) -> Iterator[Finding]:
                     facts.node_subject(name, f"{name} {resource}"),
                     f"a device plugin publishes {count} {resource}, DRA publishes {published}: "
                     "pods can get one device twice",
-                    f"disable the device plugin of {resource} on {name}, or the DRA driver",
+                    f"disable the device plugin of {resource} on {name}, or the DRA driver: "
+                    f"kubectl dra migrate plan {name}",
                 )
 
 

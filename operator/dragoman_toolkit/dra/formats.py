@@ -37,6 +37,8 @@ _ITEMS: Mapping[str, tuple[str, str]] = {
     "Holds": ("holds", "hold"),
     "Diagnosis": ("findings", "finding"),
     "Access": ("rights", "right"),
+    "MigrationReport": ("workloads", "workload"),
+    "MigrationPlan": ("nodes", "node"),
 }
 """The list of each kind of document, and what one of it is called."""
 

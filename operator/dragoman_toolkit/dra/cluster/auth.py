@@ -23,7 +23,7 @@ Exit status:
   1  some are missing
   2  the API server does not answer, or bad input
 """
-COMMANDS = ("ui", "hold", "drain", "taint", "release", "adopt", "preempt")
+COMMANDS = ("ui", "hold", "drain", "taint", "release", "adopt", "preempt", "migrate")
 """Those that need more than rights to list."""
 
 
@@ -42,7 +42,7 @@ def auth(source: Source, commands: tuple[str, ...], output: Output) -> None:
 
     All commands need permissions to list. Where one holds in one namespace only, they answer for
     that namespace. `hold`, `drain`, `taint`, `release` and `adopt` write,
-    `ui` watches, and `preempt` lists PodDisruptionBudgets and namespaces.
+    `ui` watches, `preempt` lists PodDisruptionBudgets and namespaces, and `migrate` the former.
     """
     from dragoman_toolkit.dra.cluster import permissions  # noqa: PLC0415 — heavy, not for --help
 

@@ -116,6 +116,8 @@ def of_command(
             return status
         case "preempt":
             return (Need("list", "poddisruptionbudgets", "policy"), Need("list", "namespaces"))
+        case "migrate":
+            return (Need("list", "poddisruptionbudgets", "policy"),)
         case "adopt":
             return (Need("patch", "resourceclaims", DRA),)
     raise ValueError(command)
