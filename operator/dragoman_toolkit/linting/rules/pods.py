@@ -84,7 +84,12 @@ def _missing(
     steps: Steps, kind: str, name: str, context: Context, namespace: str = ""
 ) -> Iterator[Problem]:
     known = context.names.get(kind, set())
-    guess = closest(name, known, edits=2)
+    # Many objects name the same one, and a repository may have thousands of names.
+    memory = context.memory.setdefault("near names", {})
+    if (kind, name) not in memory:
+        guess = closest(name, known, edits=2)
+        memory[kind, name] = guess, guess is not None and guess == certain(name, known)
+    guess, only = memory[kind, name]
     if not context.complete and guess is None:
         return  # it may be in the cluster already
     message = f'{render(steps)}: no {kind} "{name}" in the input'
@@ -100,7 +105,7 @@ def _missing(
     if guess and guess != name:
         suggestion = f'did you mean "{guess}"?'
         # It must be there for this object, and nothing else may be meant.
-        there = guess == certain(name, known) and context.find(kind, namespace, guess)
+        there = only and context.find(kind, namespace, guess)
         edits = (Set(steps, guess),) if there else ()
     severity = ERROR if context.complete else WARNING
     yield Problem(MISSING, steps, message, suggestion, severity, edits, safe=False)
