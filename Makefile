@@ -54,6 +54,7 @@ release-digests: setup ## Pin the digests of official binaries, which CI may dow
 .PHONY: requirements
 requirements: setup ## Pin the dependencies of pyproject.toml (ARGS=--upgrade for newer versions)
 	@$(COMPILE) pyproject.toml --extra operator $(ARGS) -o requirements.txt
+	@$(COMPILE) pyproject.toml -c requirements.txt -o tests/setup/commands.txt
 	@$(COMPILE) pyproject.toml --extra operator --group dev --group docs $(ARGS) -o tests/requirements.txt
 	@for group in build uv; do \
 		$(COMPILE) --group pyproject.toml:$$group -c tests/requirements.txt -o tests/setup/$$group.txt; done
