@@ -108,21 +108,34 @@ def smaller(args: argparse.Namespace) -> int:
     return 1
 
 
+def of_file(path: Path) -> Outcome:
+    """Return the outcome of a schedule that is kept in a file."""
+    found = json.loads(path.read_text())
+    until = found.get("until", SPAN)
+    return execute(found["events"], found["seed"], found["scenario"], until=until)
+
+
 def replay(args: argparse.Namespace) -> int:
     """Run a schedule of a file."""
-    found = json.loads(Path(args.file).read_text())
-    until = found.get("until", SPAN)
-    outcome = execute(found["events"], found["seed"], found["scenario"], until=until)
-    print(found["what"])
+    outcome = of_file(Path(args.file))
+    print(json.loads(Path(args.file).read_text())["what"])
     for line in story(outcome):
         print("  " + line)
     return int(outcome.failed)
 
 
 def hunt(args: argparse.Namespace) -> int:
-    """Run random seeds and the enumeration in turns, until something fails or time is over."""
+    """Run what was found before, then random seeds and the enumeration in turns, until something
+    fails or time is over."""
     meter, enumerated = Meter(), in_turns([*WORKLOADS])
     seed, scenarios = args.first, cycle(args.scenario.split(","))
+    for path in sorted(FOUND.glob("*.json")):
+        outcome = of_file(path)
+        meter.add(outcome)
+        if outcome.failed:
+            print(f"{path.name}: {outcome.violations[0]}")
+            print(meter)
+            return 1
     while meter.used < args.seconds:  # CPU: a busy machine changes no verdict
         for _ in range(2):
             name = next(scenarios)

@@ -1,11 +1,13 @@
 """What must hold at every request and every commit."""
 
 from collections import defaultdict, deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from dragoman.kube.http.request import Request
+from dragoman.kube.informer import Informer
+from dragoman.kube.store import HasMetadata
 from tests.simulation.faults import WRITES
 from tests.simulation.kubelet import Kubelet
 from tests.simulation.objects import (
@@ -98,6 +100,23 @@ class Invariants:
         if request.method in ("PUT", "POST") and status == 200:
             holder = orjson.loads(body)["spec"].get("holderIdentity")
             replica.renewed = replica.lease_sent if holder else float("-inf")
+
+    def stored(
+        self,
+        replica: "Replica",
+        informer: Informer[Any],
+        old: HasMetadata | None,
+        new: HasMetadata | None,
+    ) -> None:
+        """Check a change of a store: it never goes back in time, but with a restored etcd."""
+        sim = self.sim
+        if old is None or new is None or sim.restored > 0:
+            return
+        was, now = old.metadata, new.metadata
+        if was.uid == now.uid and int(now.resource_version) < int(was.resource_version):
+            versions = f"{was.resource_version} to {now.resource_version}"
+            what = f"{replica.name} {informer.resource.plural} {now.namespace}/{now.name}"
+            sim.violate("back", f"{what} went from version {versions}")
 
     def forget_lease(self) -> None:
         """Forget who held the Lease; a restored etcd does not know either."""

@@ -4,14 +4,16 @@ import asyncio
 import contextvars
 import random
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import kopf
 
 import dragoman.handlers  # noqa: F401 — registers them
 from dragoman.cli.server import without_events
 from dragoman.kube.client import Client
+from dragoman.kube.informer import Informer
 from dragoman.kube.kubeconfig import Credentials
 from dragoman.process.controllers import CONTROLLERS
 from dragoman.process.operator import Operator
@@ -58,6 +60,7 @@ class Replica:
     lease_sent: float = float("-inf")
     stopping: bool = False
     born: float = 0.0
+    observed: list[Informer[Any]] = field(default_factory=list)
 
     @property
     def dead(self) -> bool:
@@ -100,6 +103,15 @@ class Replica:
         context = contextvars.Context()
         context.run(LIFELINE.set, self.lifeline)
         return context
+
+    def observe_informers(self) -> None:
+        """Let the invariants have each change of a store, from its first list on."""
+        if self.operator is None:
+            return
+        for informer in self.operator.informers._found.values():
+            if informer not in self.observed:
+                self.observed.append(informer)
+                informer.observers.append(partial(self.sim.invariants.stored, self, informer))
 
     async def _run(self) -> None:
         sim = self.sim

@@ -25,6 +25,8 @@ from tests.simulation.server import Server
 from tests.simulation.transport import Instance, Watch, settled
 
 NAMESPACE = "dragoman-system"
+FIRST_VERSIONS = (100, 900, 9_800)
+"""Versions with which clusters begin; a run takes some hundred."""
 DOWNTIME = 2.0
 """Seconds without any API server while etcd is restored."""
 RESTORED = frozenset({"dangling", "live-claim", "stolen", "flap", "used-claim"})
@@ -140,7 +142,9 @@ class Simulation:
         asyncio.set_event_loop(as_loop(self.loop))
         self.logs = Captured()
         self.logs.__enter__()
-        self.server = Server(random.Random(f"{self.seed}/server"), lambda: self.now)
+        # Versions get another digit in some runs: they are numbers, whatever they look like.
+        first = random.Random(f"{self.seed}/version").choice(FIRST_VERSIONS)
+        self.server = Server(random.Random(f"{self.seed}/server"), lambda: self.now, first)
         self.faults = Faults(self)
         self.invariants = Invariants(self)
         self.instances = [Instance(self, f"api-{index}") for index in range(2)]

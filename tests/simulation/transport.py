@@ -212,6 +212,7 @@ class SimulatedPool:
     async def stream(
         self, request: Request, predicate: Predicate
     ) -> AsyncGenerator[list[bytes], None]:
+        self.replica.observe_informers()
         url = urlsplit(request.target)
         if url.path == "/metrics":
             raise StatusError(Response(403, None, b"{}"))
