@@ -207,6 +207,17 @@ class Informer(Generic[Fact]):
         elif known is not None:
             self.missing(known)
 
+    def answered(self, known: Fact, written: Fact) -> None:
+        """Store the response to a write that was sent without the version as precondition.
+
+        Args:
+            known: The object as it was stored when the write was sent.
+            written: The object as the server answered.
+        """
+        if _is_before(written, known):  # etcd was restored since
+            self.roll_back()
+        self.changed(written)
+
     async def outdated(self, fact: Fact) -> bool:
         """Return whether an object is not as in a fact any more; raise ApiError.
 

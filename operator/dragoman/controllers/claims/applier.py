@@ -236,7 +236,7 @@ class ClaimApplier:
                 return ActionOutcome.STALE
             raise
         if answer.get("kind") == "ResourceClaim" and answer["metadata"].get("finalizers"):
-            self.cluster.claims.changed(self.cluster.claims.parse(answer))
+            self.cluster.claims.answered(action.claim, self.cluster.claims.parse(answer))
         else:
             self.cluster.claims.deleted(action.claim)
         log.info(
