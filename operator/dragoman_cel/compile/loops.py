@@ -45,8 +45,7 @@ def begin(loop: Loop, items: Any, state: State) -> Iterator[None]:
         raise OperationError(f"got '{name}', expected iterable type")
     spend_steps(state, len(items) + 1)
     if two:
-        pairs = enumerate(items) if kind in LISTS else _pairs(items)
-        return _set_two(state, loop, pairs)
+        return _set_two(state, loop, enumerate(items) if kind in LISTS else _pairs(items))
     return _set_one(state, loop.slot, items if kind in LISTS else keys(items))
 
 
