@@ -32,7 +32,10 @@ def test_it_checks_without_installed_packages(archive: Path, tmp_path: Path) -> 
     answer = run(archive, tmp_path, str(MANIFEST))
     assert answer.returncode == 1, answer.stderr
     assert answer.stdout.count("[dra/driver-config]") == 2
-    assert answer.stderr == "checked 1 object, 1 config; 2 errors, 0 warnings\n"
+    assert (
+        answer.stderr
+        == "checked 1 object, 1 config; 2 errors, 0 warnings; fixable: 1 with --unsafe-fixes\n"
+    )
 
 
 def test_it_mends_and_reads_settings(archive: Path, tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def _with_constant(
     equals = not negated
 
     def other(state: State, value: Any) -> bool:
-        if size(value) < least:
+        if size(value) < least or not least:
             state[COST] += _equality_cost(value, constant, negated=negated) - most
         return _equality(value, constant, state, negated=negated)
 

@@ -45,7 +45,7 @@ def test_a_shape_is_marked_and_the_same_each_time() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("8xH100", "expected DRIVER:COUNTxMODEL"),
+        ("8xH100", "no shape of 8xH100 is recorded"),
         ("gpu.nvidia.com:8xH10", "did you mean H100"),
         ("gpu.nvidea.com:8xH100", "did you mean gpu.nvidia.com"),
         ("gpu.nvidia.com:99999xH100", "at most"),
