@@ -75,6 +75,8 @@ class DoctorFacts:
     answers: tuple[Finding, ...] = ()
     # What the API server said to dry runs of pods, where they were asked for
     dry_runs: tuple[Finding, ...] = ()
+    # What commands did not look at for these two, by the rule, as a sentence
+    cut: Mapping[Id, str] = field(default_factory=dict)
     upgrade: Upgrade | None = None  # What is known of an upgrade; None where no target was given
 
     def age(self, then: str) -> float:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dragoman.doctor import (
     claims,
@@ -87,6 +87,8 @@ class Diagnosis:
     findings: tuple[Finding, ...]  # The worst first, then by id and subject
     # Rules whose facts are incomplete, with the resources that were not read
     partial: Mapping[Id, tuple[str, ...]]
+    # Rules that ended before they had seen everything, with what they left out, as a sentence
+    cut: Mapping[Id, str] = field(default_factory=dict)
     unjudged: tuple[Id, ...] = ()  # Rules that need an earlier reading, where there was none
     # Drivers whose version is unknown, so that no verdict on them counts
     unknown: tuple[str, ...] = ()
@@ -121,4 +123,5 @@ def examine(facts: DoctorFacts, only: Iterable[Id] = ()) -> Diagnosis:
             partial |= {Id.DRIVER_OUTDATED: ("versions that slices were written in",)}
     unjudged = tuple(key for key in chosen if key in OVER_TIME and facts.before is None)
     unknown = verdicts.unknown(facts) if Id.DRIVER_NOT_CONFORMANT in chosen else ()
-    return Diagnosis(tuple(findings), partial, unjudged, unknown)
+    cut = {key: why for key, why in facts.cut.items() if key in chosen}
+    return Diagnosis(tuple(findings), partial, cut, unjudged, unknown)

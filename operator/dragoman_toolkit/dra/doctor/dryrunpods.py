@@ -12,6 +12,7 @@ from dragoman.doctor.finding import Finding
 from dragoman.kube.client import Client, items
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
+from dragoman.model.fields import parts
 from dragoman_toolkit.doctor.driverrights import DRY_RUN
 from dragoman_toolkit.doctor.podtries import TRIED, PodTry, refused, stripped, tries
 from dragoman_toolkit.dra.cluster.source import Source
@@ -22,8 +23,12 @@ MOST = 500
 """Pods that are tried."""
 
 
-def dry_run(source: Source) -> tuple[Finding, ...]:
-    """Try a pod of each workload that wants devices; raise Unusable where that cannot be done."""
+def dry_run(source: Source) -> tuple[tuple[Finding, ...], str]:
+    """Try a pod of each workload that wants devices; raise Unusable where that cannot be done.
+
+    Returns:
+        The findings, and what was not tried; empty where nothing is left.
+    """
     if source.snapshot:
         raise click.UsageError("--dry-run-pods asks the API server: leave --snapshot out")
     try:
@@ -32,14 +37,20 @@ def dry_run(source: Source) -> tuple[Finding, ...]:
         raise Unusable(f"--dry-run-pods: {error}; nothing was tried") from error
 
 
-async def _tried(client: Client, namespace: str) -> tuple[Finding, ...]:
+async def _tried(client: Client, namespace: str) -> tuple[tuple[Finding, ...], str]:
     await check_dry_runs(client)
     found: list[Finding] = []
     count = 0
     forbidden: set[str] = set()
-    async for one in _wanted(client, namespace):
-        if count >= MOST or one.namespace in forbidden:
+    left: list[str] = []
+    async for one in _wanted(client, namespace, left):
+        if one.namespace in forbidden:
             continue
+        if count >= MOST:
+            left.append(
+                f"only the first {MOST} pods of workloads were tried: -n chooses a namespace"
+            )
+            break
         count += 1
         try:
             stored = await client.request("POST", one.path, one.pod, query=DRY_RUN)
@@ -56,18 +67,21 @@ async def _tried(client: Client, namespace: str) -> tuple[Finding, ...]:
             f"--dry-run-pods: you cannot create pods in namespace {', '.join(sorted(forbidden))}; "
             "-n chooses another"
         )
-    return tuple(found)
+    return tuple(found), "; ".join(left)
 
 
-async def _wanted(client: Client, namespace: str) -> AsyncIterator[PodTry]:
+async def _wanted(client: Client, namespace: str, left: list[str]) -> AsyncIterator[PodTry]:
+    """Yield the pods to try; kinds that the user may not list are added to `left`."""
     for group, version, plural, kind in TRIED:
         resource = Resource(group, version, plural)
         try:
             async for one in items(client, resource.path(namespace)):
                 for tried in tries({"apiVersion": f"{group}/{version}", "kind": kind, **one}):
-                    owner = ((one.get("metadata") or {}).get("ownerReferences") or [{}])[0]
-                    if not owner.get("controller"):
+                    # What a controller made is tried with it, or by none that is known here.
+                    owners = parts(one, "metadata", "ownerReferences")
+                    if not any(owner.get("controller") for owner in owners):
                         yield tried
         except ApiError as error:
             if error.code not in (403, 404):
                 raise
+            left.append(f"{plural} could not be listed")

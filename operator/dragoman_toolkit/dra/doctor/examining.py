@@ -22,7 +22,7 @@ from dragoman_toolkit.dra.output import Cell, Exit, Report, Table
 from dragoman_toolkit.dra.reports import Nothing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from dragoman.inventory.facts.world import World
@@ -71,14 +71,21 @@ class Examiner:
 
             facts = replace(facts, rights=tried(source, facts))
         if self.dry_run_pods:
-            facts = replace(facts, dry_runs=dry_run(source))
+            dry_runs, why = dry_run(source)
+            facts = replace(facts, dry_runs=dry_runs, cut=_cut(facts, Id.POD_REJECTED, why))
         if not self.only or Id.POD_NEVER_FITS in self.only:
-            facts = replace(facts, answers=never_fitting(facts))
+            answers, why = never_fitting(facts)
+            facts = replace(facts, answers=answers, cut=_cut(facts, Id.POD_NEVER_FITS, why))
         if self.target is not None:
             from dragoman_toolkit.dra.doctor.upgrade import upgrade  # noqa: PLC0415 — as above
 
             facts = replace(facts, upgrade=upgrade(source, self.target, self.audit_log))
         return _answer(source, facts, self.only, self.severity)
+
+
+def _cut(facts: DoctorFacts, key: Id, why: str) -> Mapping[Id, str]:
+    """Return what searches left out, with that of one more; an empty text for nothing."""
+    return {**facts.cut, **({key: why} if why else {})}
 
 
 def _facts(source: Source, thresholds: Thresholds, before: Reading | None = None) -> DoctorFacts:
@@ -110,7 +117,10 @@ def _report(world: World, diagnosis: Diagnosis, shown: list[Finding]) -> Report:
             "warnings": counts[Severity.WARNING],
             "infos": counts[Severity.INFO],
         },
-        "partial": {str(key): list(missing) for key, missing in diagnosis.partial.items()},
+        "partial": {
+            str(key): [*diagnosis.partial.get(key, ()), *filter(None, [diagnosis.cut.get(key)])]
+            for key in (*diagnosis.partial, *diagnosis.cut)
+        },
         "notJudged": [*map(str, diagnosis.unjudged)],
         "versionUnknown": [*diagnosis.unknown],
     }
@@ -126,7 +136,7 @@ def _report(world: World, diagnosis: Diagnosis, shown: list[Finding]) -> Report:
 def _status(counts: dict[Severity, int], diagnosis: Diagnosis) -> Exit:
     if counts[Severity.ERROR]:
         return Exit.OBSTACLE
-    return Exit.UNKNOWN if diagnosis.partial else Exit.CLEAR
+    return Exit.UNKNOWN if diagnosis.partial or diagnosis.cut else Exit.CLEAR
 
 
 def _blocks(world: World, shown: Iterable[Finding]) -> Iterator[Table | Cell]:
@@ -171,6 +181,8 @@ def _partial(diagnosis: Diagnosis) -> Iterator[str]:
     if missing:
         rules = ", ".join(str(key) for key in diagnosis.partial)
         yield f"{', '.join(missing)} could not be read: {rules} did not see everything"
+    for key, why in diagnosis.cut.items():
+        yield f"{key}: {why}"
     if diagnosis.unjudged:
         rules = " and ".join(map(str, diagnosis.unjudged))
         yield f"{rules}: not judged, they compare two readings of a cluster: --for 30s"

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
+from dragoman_toolkit.dra.doctor import neverfits
 from tests.support import manifests as objects
-from tests.support.dra import Desk
+from tests.support.dra import Desk, invoke
 from tests.support.worlds.inventory import claim, device_class, pod, pool
 
 
@@ -38,3 +41,18 @@ def test_what_other_pods_hold_may_come_free(tmp_path: Path) -> None:
         waiting("waits", "one"),
     )
     assert desk.document("doctor", "--only", "PodNeverFits")["findings"] == []
+
+
+def test_pods_that_are_left_when_the_time_ends_make_the_answer_partial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neverfits, "SECONDS", 0.0)
+    pods = [waiting("big-a", "three"), waiting("big-b", "three"), waiting("small", "one")]
+    claims = [claim("three", count=3), claim("one")]
+    desk = Desk(tmp_path, objects.node("n"), device_class(), pool("n", 2), *claims, *pods)
+    found = desk.document("doctor", "--only", "PodNeverFits", status=2)
+    assert found["findings"] == []
+    (why,) = found["partial"]["PodNeverFits"]
+    assert why.startswith("3 of 3 waiting pods not looked at")
+    said = invoke("doctor", "--only", "PodNeverFits", "--snapshot", desk.file).output
+    assert f"! PodNeverFits: {why}" in said
