@@ -18,6 +18,7 @@ TRIED = (
     ("batch", "v1", "cronjobs", "CronJob"),
 )
 """Group, version, plural and kind of workloads whose controllers create pods as they are given."""
+_CONTAINERS = ("initContainers", "containers")
 _WEBHOOK = re.compile(r'admission webhook "([^"]+)" denied the request:? ?(.*)', re.DOTALL)
 _RIGHTS = re.compile(r'cannot create resource "pods"')
 _LONGEST = 300
@@ -79,17 +80,36 @@ def _pod(tree: Tree, pods: PodSpec, name: str, namespace: str) -> Tree:
         if key in ("labels", "annotations")
     }
     # A name that the workload's own pods cannot have: dry runs must not collide with them.
-    own = {**metadata, "generateName": f"{name[:40]}-dragoman-dry-run-", "namespace": namespace}
+    start = name[:40].rstrip("-.")
+    own = {**metadata, "generateName": f"{start}-dragoman-dry-run-", "namespace": namespace}
     spec = dict(pods.spec)
     spec.pop("nodeName", None)
+    if claimed := _claimed(tree):
+        names = {one["name"] for one in claimed}
+        others = (one for one in parts(spec, "volumes") if one.get("name") not in names)
+        spec["volumes"] = [*claimed, *others]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": own, "spec": spec}
+
+
+def _claimed(tree: Tree) -> list[Tree]:
+    """Return the volumes that a StatefulSet adds to its pods; without them mounts are invalid.
+
+    Source: pkg/controller/statefulset/stateful_set_utils.go, updateStorage.
+    """
+    templates = parts(tree, "spec", "volumeClaimTemplates")
+    return [
+        {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-dragoman-dry-run"}}
+        for one in templates
+        if (name := str(part(one, "metadata").get("name") or ""))
+    ]
 
 
 def wants(spec: Tree) -> bool:
     """Whether a pod has claims or extended resources."""
     return bool(parts(spec, "resourceClaims")) or any(
         is_extended(name)
-        for container in parts(spec, "containers")
+        for field in _CONTAINERS
+        for container in parts(spec, field)
         for name in part(container, "resources", "limits")
     )
 
@@ -171,7 +191,7 @@ def _requested(spec: Tree) -> list[str]:
     """Name the uses of claims, and the extended resources, of containers."""
     return [
         f"spec.{field}[{container.get('name')}].resources.{what}"
-        for field in ("initContainers", "containers")
+        for field in _CONTAINERS
         for container in parts(spec, field)
         for what in (
             *(f"claims[{one.get('name')}]" for one in parts(container, "resources", "claims")),

@@ -107,3 +107,28 @@ def test_what_a_webhook_strips_is_named(path: tuple[Any, ...], lost: str) -> Non
     assert found is not None
     assert f"created without {lost}" in found.message
     assert found.subject.text == "Deployment ml/train"
+
+
+def test_a_pod_has_the_volumes_that_its_statefulset_adds() -> None:
+    made = workload("StatefulSet", volumeClaimTemplates=[{"metadata": {"name": "data"}}, {}])
+    template = made["spec"]["template"]["spec"]
+    template["volumes"] = [{"name": "data", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}]
+    data, other = tried(made).pod["spec"]["volumes"]
+    assert (data["name"], other) == ("data", {"name": "tmp", "emptyDir": {}})
+    assert "persistentVolumeClaim" in data
+
+
+def test_the_name_of_the_pod_is_valid_for_each_name_of_a_workload() -> None:
+    made = workload()
+    made["metadata"]["name"] = f"{'a' * 39}.b"
+    assert tried(made).pod["metadata"]["generateName"] == f"{'a' * 39}-dragoman-dry-run-"
+
+
+def test_a_pod_whose_init_container_alone_wants_devices_is_tried() -> None:
+    made = workload()
+    limits = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    made["spec"]["template"]["spec"] = {
+        "containers": [{"name": "a"}],
+        "initContainers": [{"name": "b", **limits}],
+    }
+    assert len([*tries(made)]) == 1
