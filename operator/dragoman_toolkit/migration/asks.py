@@ -8,7 +8,7 @@ from typing import Any
 from dragoman.allocation.extendedresources import asked
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.snapshots.documents import TEMPLATE_HASH
-from dragoman.model.fields import MalformedObjectError, part
+from dragoman.model.fields import MalformedObjectError, part, parts
 from dragoman_toolkit.stored import pod_spec
 from dragoman_toolkit.workloads import Workload
 
@@ -109,8 +109,8 @@ def top_owner(pod: Document) -> tuple[str, str]:
     Deployment appends the hash of its template, a CronJob the minute of its schedule.
     """
     metadata = part(pod, "metadata")
-    owners = metadata.get("ownerReferences") or ()
-    owner = next((one for one in owners if isinstance(one, dict) and one.get("controller")), None)
+    owners = parts(metadata, "ownerReferences")
+    owner = next((one for one in owners if one.get("controller")), None)
     if owner is None:
         return "Pod", str(metadata.get("name") or "")
     kind, name = str(owner.get("kind") or ""), str(owner.get("name") or "")

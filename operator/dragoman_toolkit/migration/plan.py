@@ -17,6 +17,7 @@ from dragoman.inventory.snapshots.documents import MIRROR, Document
 from dragoman.maintenance.budgets import DisruptionBudget, Protected, predict
 from dragoman.model.deviceid import PoolID
 from dragoman.model.fields import MalformedObjectError, part
+from dragoman_base.words import listed
 from dragoman_toolkit.migration import steps
 from dragoman_toolkit.migration.asks import asked_of, top_owner
 from dragoman_toolkit.migration.capacity import Capacity
@@ -111,19 +112,21 @@ class _Planner:
     wanted: Wanted
 
     def plan(self) -> Plan:
-        notes: list[str] = []
+        ill: list[str] = []
         found = []
         for name in self.nodes:
             if self.wanted.only and name not in self.wanted.only:
                 continue
             if one := self._node(name):
                 if not one.done and not self._ready(name):
-                    notes.append(f"{name} is not Ready: it is left out")
+                    ill.append(name)
                 else:
                     found.append(one)
         found.sort(key=self._order)
         ordered = self._batched(found)
-        return Plan(self.wanted.back, tuple(ordered), tuple(notes))
+        are = "is not Ready: it is" if len(ill) == 1 else "are not Ready: they are"
+        notes = (f"{listed(ill, 5)} {are} left out",) if ill else ()
+        return Plan(self.wanted.back, tuple(ordered), notes)
 
     def _ready(self, name: str) -> bool:
         conditions = part(self.nodes[name], "status").get("conditions")
@@ -164,7 +167,9 @@ class _Planner:
         )
         state = self._state(label, rows)
         leaves = self._leaving(name)
-        stops = tuple(self._stops(leaves))
+        drained = any(not one.daemon for one in leaves)
+        bare = self._bare.get(name, ()) if drained else ()
+        stops = tuple(self._stops(leaves, bare))
         usable = {one.resource: self._usable[one.resource][name] for one in amounts}
         status, spec = part(self.nodes[name], "status"), part(self.nodes[name], "spec")
         place = Place(
@@ -176,7 +181,8 @@ class _Planner:
             {one.resource: count(part(status, "allocatable"), one.resource) for one in amounts},
             cordoned=bool(spec.get("unschedulable")),
         )
-        left = tuple(self._steps(place, leaves))
+        force = self.wanted.unmanaged and bool(bare or any(one.unmanaged for one in leaves))
+        left = tuple(self._steps(place, leaves, force=force))
         done = not left
         # The first step of a node with both sources makes it safe, whatever stops the others.
         unsafe = state is NodeState.BOTH
@@ -236,7 +242,7 @@ class _Planner:
             return NodeState.MIXED
         return NodeState.DRA if sources == {NodeSource.DRA} else NodeState.PLUGIN
 
-    def _steps(self, at: "Place", leaves: Sequence[Leaving]) -> Iterator[Step]:
+    def _steps(self, at: "Place", leaves: Sequence[Leaving], *, force: bool) -> Iterator[Step]:
         labels = part(self.nodes[at.name], "metadata", "labels")
         maker = NodeSteps(
             at.name,
@@ -244,7 +250,7 @@ class _Planner:
             operated=steps.OPERATOR in labels,
             evicts=any(not one.daemon for one in leaves),
             daemons=[one.pod.key for one in leaves if one.daemon],
-            unmanaged=self.wanted.unmanaged and any(one.unmanaged for one in leaves),
+            unmanaged=force,
             unsafe=at.state is NodeState.BOTH,
         )
         if self.wanted.back:
@@ -344,6 +350,21 @@ class _Planner:
                     found[node].append(Leaving(pod, kind, owner, asks, explicit=explicit))
         return found
 
+    @cached_property
+    def _bare(self) -> Mapping[str, list[str]]:
+        """Pods without these resources, of each node, for which `kubectl drain` wants --force."""
+        found: dict[str, list[str]] = {}
+        for node, pods in placed(self.inventory.world).items():
+            leaving = {one.pod.key for one in self._pods_of.get(node, ())}
+            found[node] = [
+                one.key
+                for one in sorted(pods, key=lambda one: one.key)
+                if one.key not in leaving
+                and MIRROR not in part(one.document, "metadata", "annotations")
+                and top_owner(one.document)[0] == "Pod"
+            ]
+        return found
+
     @staticmethod
     def _explicit(pod: PodFact, claims: Collection[str]) -> bool:
         """Whether claims of a pod's own hold devices of the resources."""
@@ -351,7 +372,9 @@ class _Planner:
         own = (pod.pod.published_name(entry) for entry in pod.pod.entries)
         return any(f"{namespace}/{name}" in claims for name in own if name)
 
-    def _stops(self, leaves: Iterable[Leaving]) -> Iterator[str]:
+    def _stops(self, leaves: Iterable[Leaving], bare: Iterable[str]) -> Iterator[str]:
+        for key in bare if not self.wanted.unmanaged else ():
+            yield f"kubectl drain rejects {key}: no controller (--delete-unmanaged deletes it)"
         for one in leaves:
             key = one.pod.key
             if one.unmanaged and not self.wanted.unmanaged:

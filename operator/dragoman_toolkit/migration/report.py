@@ -9,9 +9,10 @@ from typing import Any
 
 from dragoman.allocation.features import Profile
 from dragoman.inventory.snapshots.documents import MIRROR
-from dragoman.model.fields import part
+from dragoman.model.fields import part, parts
 from dragoman_base import versions
 from dragoman_base.versions import Version
+from dragoman_base.words import listed
 from dragoman_toolkit.migration.asks import Asking, AskingPod
 from dragoman_toolkit.migration.counterparts import Exactness
 from dragoman_toolkit.migration.losses import SOLVED_BY_OUTPUT, Code, Loss, Rank
@@ -22,6 +23,8 @@ Document = Mapping[str, Any]
 CLAIM_LIMIT = 32
 """Devices, and requests, of one claim (API of resource.k8s.io: AllocationResultsMaxSize)."""
 DEFAULT_SCHEDULER = "default-scheduler"
+_NAMED = 5
+"""Nodes that a sentence names."""
 _LABELS = ("nvidia.com/", "amd.com/", "beta.amd.com/", "gpu.intel.com/")
 """Prefixes of labels that companions of device plug-ins write on nodes."""
 _LABELS_KEPT = ("nvidia.com/gpu.deploy.", "nvidia.com/device-plugin.config")
@@ -158,7 +161,7 @@ def _of_cluster(
             Code.GATE_OFF,
             Rank.BLOCKS,
             ", ".join(old),
-            f"kubelets below 1.36 do not start pods with devices of classes: {', '.join(old)}",
+            f"kubelets below 1.36 do not start pods with devices of classes: {listed(old, _NAMED)}",
         )
     yield Loss(
         Code.NODE_COUNTS,
@@ -274,7 +277,7 @@ class _View:
     def _shared(self, one: Resource) -> Iterator[Loss]:
         if one.replicas > 1:
             total = self._totals[one.name]
-            names = ", ".join(node.name for node in one.nodes if node.replicas > 1)
+            names = listed([node.name for node in one.nodes if node.replicas > 1], _NAMED)
             code = Code.MPS_LOST if one.strategy == "mps" else Code.REPLICAS_LOST
             yield Loss(
                 code,
@@ -431,9 +434,8 @@ def _labels_of(spec: Document) -> Iterator[str]:
     names = [*part(spec, "nodeSelector")]
     affinity = part(spec, "affinity", "nodeAffinity")
     required = part(affinity, "requiredDuringSchedulingIgnoredDuringExecution")
-    for term in required.get("nodeSelectorTerms") or ():
-        expressions = term.get("matchExpressions") if isinstance(term, Mapping) else ()
-        names += [str(one.get("key")) for one in expressions or () if isinstance(one, Mapping)]
+    for term in parts(required, "nodeSelectorTerms"):
+        names += [str(one.get("key")) for one in parts(term, "matchExpressions")]
     for name in names:
         if name.startswith(_LABELS) and not name.startswith(_LABELS_KEPT):
             yield name
@@ -441,7 +443,7 @@ def _labels_of(spec: Document) -> Iterator[str]:
 
 def _aligned(pod: AskingPod) -> bool:
     """Whether the CPU manager gives a pod CPUs of its own: Guaranteed, with whole CPUs."""
-    containers = [one for one in pod.spec.get("containers") or () if isinstance(one, Mapping)]
+    containers = parts(pod.spec, "containers")
     for one in containers:
         requests = part(one, "resources", "requests")
         limits = part(one, "resources", "limits")

@@ -15,7 +15,7 @@ from dragoman.allocation.extendedresources import class_of, is_extended
 from dragoman.inventory.inventory import Classes, Inventory, InventoryDevice
 from dragoman.model.amounts import AmountError, amount
 from dragoman.model.deviceclass import DeviceClass
-from dragoman.model.fields import part
+from dragoman.model.fields import part, parts
 from dragoman_toolkit.migration.counterparts import (
     SRIOV,
     Around,
@@ -214,7 +214,7 @@ class Sources:
             for one in self.inventory.world.pods.values()
             if one.pod.phase not in ("Succeeded", "Failed")
             if (node := str(part(one.document, "spec").get("nodeName") or ""))
-            for container in part(one.document, "spec").get("containers") or ()
+            for container in parts(one.document, "spec", "containers")
             for name in part(container, "resources", "requests")
             if is_extended(name)
         )

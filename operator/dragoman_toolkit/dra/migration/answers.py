@@ -12,6 +12,7 @@ from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.world import World
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.snapshot import MIGRATION, Snapshot
+from dragoman.model.fields import part
 from dragoman_base.versions import beyond
 from dragoman_base.words import counted, listed
 from dragoman_toolkit.dra.cluster.files import trees
@@ -133,7 +134,8 @@ class Read:
     @property
     def taken(self) -> set[str]:
         """Names of the classes that exist."""
-        return {str(one["metadata"]["name"]) for one in self.snapshot.of("deviceclasses")}
+        found = self.snapshot.of("deviceclasses")
+        return {str(part(one, "metadata").get("name") or "") for one in found}
 
 
 def read_all(source: Source, question: Question, plurals: Iterable[str] = READ) -> Read:

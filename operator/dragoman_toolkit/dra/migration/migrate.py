@@ -162,8 +162,8 @@ def classes(
 _PLAN_EXAMPLES = """\
 \b
 Examples:
-  kubectl dra migrate plan
-  kubectl dra migrate plan node-1 node-2 --batch 2
+  kubectl dra migrate plan                          # nodes alike together; -o wide: every step
+  kubectl dra migrate plan node-1 node-2 --batch 2  # every step of these
   kubectl dra migrate plan --output-dir migration   # classes, values and steps as files
   kubectl dra migrate plan --back node-1            # the way back to the device plug-in
 
@@ -219,6 +219,9 @@ def plan(  # noqa: PLR0913, PLR0917 — one parameter for each option
 ) -> None:
     """Print the steps that move nodes to DRA, or back, one after the other.
 
+    Nodes that are alike are listed together. Every step with its command is printed of nodes that
+    are named, and with -o wide.
+
     At no moment has a node two sources of one resource: its label dragoman.dev/device-source is
     `none` between `plugin` and `dra`. Nothing is remembered elsewhere: ask again at any time, and
     the plan shows what is left.
@@ -232,6 +235,7 @@ def plan(  # noqa: PLR0913, PLR0917 — one parameter for each option
         Wanted(back, frozenset(nodes), batch, unmanaged),
         done=done,
         files=planning.Files(folder, force),
+        wide=output == "wide",
     )
     show(answer, output)
     sys.exit(answer.status)

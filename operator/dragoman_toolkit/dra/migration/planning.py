@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from dragoman.inventory.snapshots.snapshot import API_VERSION
+from dragoman.model.fields import part
 from dragoman_base.files import UnreadableError, read
 from dragoman_base.versions import beyond
 from dragoman_base.words import counted, listed
@@ -41,6 +43,9 @@ _AFFINITY = (
     "nvidia.com/gpu.present",
 )
 """Labels of which the chart of NVIDIA's plug-in requires one."""
+_UNSAFE = Cell("  unsafe now: a device can be given to two pods", "red")
+_NAMED = 3
+"""Nodes, pods and reasons that are named where nodes are listed together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +56,8 @@ class Files:
     force: bool = False  # Whether files with other content are replaced
 
 
-def report(
-    source: Source, question: Question, wanted: Wanted, *, done: bool, files: Files
+def report(  # noqa: PLR0913 — all but the first three by name
+    source: Source, question: Question, wanted: Wanted, *, done: bool, files: Files, wide: bool
 ) -> Report:
     """Answer `kubectl dra migrate plan`; raise Unusable for bad input.
 
@@ -62,9 +67,10 @@ def report(
         wanted: Which nodes, and how.
         done: Whether nodes without steps are listed as well.
         files: Where files are written.
+        wide: Whether the steps of all nodes are printed, not only of those that are named.
     """
     read = answers.read_all(source, question, _READ)
-    known = {str(one["metadata"]["name"]) for one in read.sources.nodes}
+    known = {str(part(one, "metadata").get("name") or "") for one in read.sources.nodes}
     for name in sorted(wanted.only - known):
         raise Unusable(f"there is no node {name}{near_names(name, sorted(known), 'nodes')}")
     asked = {name for one in read.asking for name in one.resources}
@@ -82,6 +88,7 @@ def report(
     lacking = answers.lacking(source, read.snapshot, read.gate)
     notes = (*lacking, *found.notes, *_notes(read, found), *newer)
     status = Exit.OBSTACLE if found.stopped else Exit.CLEAR
+    whole = tuple(_blocks(found, once))
     answer = Report(
         "MigrationPlan",
         {
@@ -93,13 +100,14 @@ def report(
             "notes": list(notes),
             "unseen": unseen,
         },
-        tuple(_blocks(found, once)),
+        whole if wide or wanted.only else tuple(_short(found, once)),
         Exit.UNKNOWN if unseen else status,
         notes,
     )
     if files.folder is not None:
         drivers = {one.driver for row in found.nodes for one in row.amounts}
-        _write(files.folder, _files(answer, made, drivers), force=files.force)
+        written = _files(replace(answer, blocks=whole), made, drivers)
+        _write(files.folder, written, force=files.force)
     return answer
 
 
@@ -118,7 +126,7 @@ def _notes(read: answers.Read, found: Plan) -> Iterator[str]:
             "driver there before they have left"
         )
     for node in read.sources.nodes:
-        labels = node["metadata"].get("labels") or {}
+        labels = part(node, "metadata", "labels")
         if any(one in labels for one in _CLOUDS):
             yield (
                 "nodes of a managed service: where the service runs the device plug-in itself, no "
@@ -140,7 +148,7 @@ def _once(found: Plan, lost: Migration, made: Sequence[MadeClass]) -> Iterator[S
     if made:
         yield Step(
             "classes",
-            f"make {counted(len(made), 'class')[:-1] + 'es' if len(made) > 1 else 'one class'}",
+            f"make {len(made)} classes" if len(made) > 1 else "make one class",
             "kubectl dra migrate classes | kubectl apply -f -",
         )
     yield Step(
@@ -181,50 +189,114 @@ def _node(one: NodePlan, *, back: bool) -> dict[str, Any]:
 
 
 def _blocks(found: Plan, once: Sequence[Step]) -> Iterator[str | Cell]:
-    left = found.left
+    """Yield every step of every node."""
     if not found.nodes:
         yield Nothing("Nothing to move: no node has an extended resource that devices stand for.")
         return
+    yield from _before(once)
+    for one in found.left:
+        yield ""
+        batch = f"Batch {one.batch}: " if one.batch else ""
+        yield f"{batch}{one.name} ({_state(one, back=found.back)})"
+        yield from _facts(one)
+        for number, step in enumerate(one.steps, 1):
+            yield from _step(number, step)
+    yield ""
+    yield _done(found)
+
+
+def _short(found: Plan, once: Sequence[Step]) -> Iterator[str | Cell]:
+    """Yield nodes that are alike and follow each other together, without their commands."""
+    if not found.left:
+        yield from _blocks(found, once)
+        return
+    yield from _before(once)
+    for _, members in groupby(found.left, key=lambda one: _kind(one, back=found.back)):
+        yield ""
+        yield from _alike([*members], back=found.back)
+    yield ""
+    yield _done(found)
+    if first := next((one.name for one in found.left if one.steps), ""):
+        option = " --back" if found.back else ""
+        yield f"Commands for {first}: kubectl dra migrate plan {first}{option}; for all: -o wide"
+
+
+def _kind(one: NodePlan, *, back: bool) -> tuple[object, ...]:
+    blocked = any(pod.budget == "blocked" for pod in one.leaves)
+    does = tuple(dict.fromkeys(step.does for step in one.steps))
+    return _state(one, back=back), does, blocked, bool(one.stops)
+
+
+def _alike(nodes: Sequence[NodePlan], *, back: bool) -> Iterator[str | Cell]:
+    first, last = nodes[0], nodes[-1]
+    names = listed([one.name for one in nodes], _NAMED)
+    many = f"{len(nodes)} nodes: " if len(nodes) > 1 else ""
+    batch = f"Batch {first.batch}: " if first.batch else ""
+    if first.batch != last.batch:
+        batch = f"Batches {first.batch} to {last.batch}: "
+    yield f"{batch}{many}{names} ({_state(first, back=back)})"
+    if first.state is NodeState.BOTH:
+        yield _UNSAFE
+    stops = [stop for one in nodes for stop in one.stops]
+    yield from (Cell(f"  {stop}", "red") for stop in stops[:_NAMED])
+    if len(stops) > _NAMED:
+        yield Cell(f"  and {len(stops) - _NAMED} more reasons to stop", "red")
+    leaves = [pod for one in nodes for pod in one.leaves]
+    if leaves:
+        yield f"  {_leave(len(leaves))}"
+    if kept := [pod.pod.key for pod in leaves if pod.budget == "blocked"]:
+        yield Cell(f"  PodDisruptionBudgets keep {listed(kept, _NAMED)} for now", "yellow")
+    if waits := sum({one.batch: one.waits for one in nodes}.values()):
+        yield f"  {_wait(waits)}"
+    if first.steps:
+        yield f"  steps: {', '.join(dict.fromkeys(step.does for step in first.steps))}"
+
+
+def _before(once: Sequence[Step]) -> Iterator[str]:
     for number, step in enumerate(once, 1):
         if number == 1:
             yield "Once"
         yield from _step(number, step)
-    for one in left:
-        yield ""
-        yield _title(one, back=found.back)
-        yield from _facts(one)
-        for number, step in enumerate(one.steps, 1):
-            yield from _step(number, step)
-    done = len(found.nodes) - len(left)
+
+
+def _done(found: Plan) -> str:
+    done, every = len(found.nodes) - len(found.left), len(found.nodes)
     where = "at their plug-ins" if found.back else "done"
-    yield ""
-    yield f"{done} of {counted(len(found.nodes), 'node')} are {where}"
+    return f"{done} of {counted(every, 'node')} {'is' if every == 1 else 'are'} {where}"
 
 
-def _title(one: NodePlan, *, back: bool) -> str:
+def _state(one: NodePlan, *, back: bool) -> str:
     amounts = ", ".join(
         f"{row.resource} {one.now[row.resource]} -> {row.then(back=back) or '?'}"
         for row in one.amounts
     )
-    batch = f"Batch {one.batch}: " if one.batch else ""
-    return f"{batch}{one.name} ({one.state}; {amounts})"
+    return f"{one.state}; {amounts}"
+
+
+def _leave(count: int) -> str:
+    return f"{counted(count, 'pod')} {'leaves' if count == 1 else 'leave'}"
+
+
+def _wait(count: int) -> str:
+    fit = "fits on no other node and waits" if count == 1 else "fit on no other node and wait"
+    return f"{counted(count, 'pod')} {fit} until the batch is back"
 
 
 def _facts(one: NodePlan) -> Iterator[str | Cell]:
     if one.state is NodeState.BOTH:
-        yield Cell("  unsafe now: a device can be given to two pods", "red")
+        yield _UNSAFE
     for stop in one.stops:
         yield Cell(f"  {stop}", "red")
     if one.leaves:
         names = listed([pod.pod.key for pod in one.leaves], 5)
-        yield f"  {counted(len(one.leaves), 'pod')} leave: {names}"
+        yield f"  {_leave(len(one.leaves))}: {names}"
     for pod in one.leaves:
         if pod.budget == "blocked":
             yield Cell(f"  a PodDisruptionBudget keeps {pod.pod.key} for now", "yellow")
         if pod.daemon:
             yield f"  {pod.pod.key} ends with the node's move, and its DaemonSet makes it again"
     if one.waits:
-        yield f"  {counted(one.waits, 'pod')} fit on no other node and wait until the batch is back"
+        yield f"  {_wait(one.waits)}"
 
 
 def _step(number: int, step: Step) -> Iterator[str]:

@@ -169,6 +169,38 @@ def test_a_pod_that_nothing_makes_again_stops_its_node(tmp_path: Path) -> None:
     assert row["steps"][1]["command"].endswith("--force")
 
 
+def test_a_pod_that_drain_rejects_stops_its_node(tmp_path: Path) -> None:
+    manifests = [
+        *(serving(), node("n", allocatable={GPU: "8"})),
+        asking("p", {GPU: "1"}, nodeName="n", **OWNED),
+        asking("bare", {"cpu": "1"}, nodeName="n"),
+    ]
+    (row,) = planned(tmp_path, *manifests, status=1)["nodes"]
+    assert row["stops"] == [
+        "kubectl drain rejects ml/bare: no controller (--delete-unmanaged deletes it)"
+    ]
+    (row,) = planned(tmp_path, *manifests, options=["--delete-unmanaged"])["nodes"]
+    assert row["steps"][1]["command"].endswith("--force")
+    # Nothing is drained where no pod has to leave.
+    (row,) = planned(tmp_path, *manifests[:2], manifests[3])["nodes"]
+    assert (row["stops"], does(row)[1]) == ([], "wait-empty")
+
+
+def test_nodes_alike_are_listed_together_until_one_is_named(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    nodes = [node(f"n{number}", allocatable={GPU: "8"}) for number in range(5)]
+    pods = [asking(f"p{number}", {GPU: "8"}, nodeName=f"n{number}", **OWNED) for number in (3, 4)]
+    desk.write(cluster(serving(), *nodes, *pods, labelled("dra", "z"), gpus("z", 2)))
+    said = desk.run("migrate", "plan")
+    assert "Batch 1: z (dra; nvidia.com/gpu 2 -> 2)\n  steps: uncordon, check" in said
+    assert "Batches 2 to 4: 3 nodes: n0, n1, n2 (plugin; nvidia.com/gpu 8 -> 8)" in said
+    assert "Batches 5 to 6: 2 nodes: n3, n4 (plugin; nvidia.com/gpu 8 -> 8)\n  2 pods leave" in said
+    assert "Commands for z: kubectl dra migrate plan z; for all: -o wide" in said
+    assert "kubectl cordon" not in said
+    assert desk.run("migrate", "plan", "-o", "wide").count("$ kubectl cordon") == 5
+    assert "$ kubectl cordon n1" in desk.run("migrate", "plan", "n1")
+
+
 def test_a_pod_of_a_daemonset_leaves_when_the_plugin_is_gone(tmp_path: Path) -> None:
     pod = asking("agent", {GPU: "1"}, nodeName="n", owner=("DaemonSet", "agent"))
     (row,) = planned(tmp_path, serving(), node("n", allocatable={GPU: "8"}), pod)["nodes"]
@@ -220,6 +252,10 @@ def test_a_node_that_is_not_ready_is_left_out(tmp_path: Path) -> None:
     ill["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     found = planned(tmp_path, serving(), ill)
     assert (found["nodes"], found["notes"]) == ([], ["n is not Ready: it is left out"])
+    others = [{**ill, "metadata": {**ill["metadata"], "name": f"n{n}"}} for n in range(7)]
+    assert planned(tmp_path, serving(), *others)["notes"] == [
+        "n0, n1, n2, n3, n4 and 2 more are not Ready: they are left out"
+    ]
 
 
 def test_an_operator_that_runs_the_plugin_is_told_by_its_label(tmp_path: Path) -> None:
@@ -259,3 +295,42 @@ def test_files_are_equal_and_never_replaced_unasked(tmp_path: Path) -> None:
     assert (one / "STEPS.md").read_text() == "mine"
     desk.run("migrate", "plan", "--output-dir", one, "--force")
     assert (one / "STEPS.md").read_bytes() == files["STEPS.md"]
+
+
+ODD = (
+    {"kind": "Node"},
+    {"kind": "Node", "metadata": 5, "status": [], "spec": "x"},
+    {"kind": "Node", "metadata": {"name": "x", "labels": 7}, "spec": {"taints": 5}},
+    {"kind": "Node", "metadata": {"name": "y"}, "status": {"allocatable": [], "conditions": 7}},
+    {"kind": "DeviceClass"},
+    {"kind": "ResourceSlice", "metadata": {}},
+    {"kind": "Pod", "metadata": {"name": "z", "namespace": "ml", "ownerReferences": 5}},
+    {"kind": "Pod", "metadata": {"name": "w", "namespace": "ml"}, "spec": {"containers": 5}},
+    {"kind": "PodDisruptionBudget", "spec": {"selector": []}},
+    {"kind": "ResourceQuota", "metadata": 5},
+)
+"""Objects of files that no API server has."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("migrate", "plan"),
+        ("migrate", "report"),
+        ("migrate", "classes"),
+        ("shapes", "record", "n"),
+        ("top", "queues"),
+        ("doctor",),
+    ],
+    ids=" ".join,
+)
+def test_malformed_objects_of_a_snapshot_end_no_command(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    desk = Desk(tmp_path)
+    desk.write(cluster(serving(), node("n", allocatable={GPU: "8"}), gpus("n", 2)))
+    lines = "".join(f"{json.dumps(one)}\n" for one in ODD)
+    desk.file.write_text(desk.file.read_text() + lines)
+    result = invoke(*words, "--snapshot", desk.file)
+    assert result.exit_code in (0, 1, 2)
+    assert result.output
