@@ -15,7 +15,7 @@ import yaml
 
 from dragoman.allocation.extendedresources import requested
 from dragoman.cli.terminal import plain, say
-from dragoman.model.fields import MalformedObjectError, part
+from dragoman.model.fields import MalformedObjectError, part, parts
 from dragoman_toolkit import manifests
 from dragoman_toolkit.dra.cluster.source import Source
 from dragoman_toolkit.dra.migration import answers
@@ -260,14 +260,16 @@ class Conversion:
 
     def _untolerated(self, spec: Mapping[str, Any], resources: Iterable[str]) -> list[str]:
         """Return keys of taints of nodes that admission would have tolerated for limits."""
-        tolerated = [one for one in spec.get("tolerations") or () if isinstance(one, Mapping)]
+        # A toleration of one value may not be that of the taint; admission adds its own as well.
+        tolerated = [
+            one.get("key")
+            for one in parts(spec, "tolerations")
+            if one.get("operator") == "Exists" and one.get("effect") in ("NoSchedule", None, "")
+        ]
         return [
             key
             for key in sorted(set(resources) & self.taints)
-            if not any(
-                one.get("key") in (key, None, "") and one.get("effect") in ("NoSchedule", None, "")
-                for one in tolerated
-            )
+            if not any(one in (key, None, "") for one in tolerated)
         ]
 
     def _moved(self, spec: Mapping[str, Any], served: Iterable[str]) -> dict[str, str]:
@@ -319,8 +321,8 @@ def convert(source: Source, question: Question, *, always: bool, selectors: bool
     taints = frozenset(
         str(taint.get("key"))
         for node in read_.sources.nodes
-        for taint in part(node, "spec").get("taints") or ()
-        if isinstance(taint, dict) and taint.get("effect") == "NoSchedule"
+        for taint in parts(node, "spec", "taints")
+        if taint.get("effect") == "NoSchedule"
     )
     conversion = Conversion(Served(read_.sources, read_.taken), source.namespace, taints, selectors)
     texts = [conversion.file(name, text) for name, text in files]

@@ -307,6 +307,27 @@ def test_what_a_pod_has_already_is_kept(tmp_path: Path) -> None:
     assert "toleration of nvidia.com/gpu added" in said
 
 
+@pytest.mark.parametrize(
+    ("given", "added"),
+    [
+        ([{"key": GPU, "operator": "Equal", "value": "x"}], True),
+        ([{"key": GPU}], True),
+        ([{"key": GPU, "operator": "Exists"}], False),
+        ([{"operator": "Exists", "effect": "NoSchedule"}], False),
+    ],
+)
+def test_a_toleration_of_one_value_does_not_stand_for_that_of_admission(
+    tmp_path: Path, given: Any, added: bool
+) -> None:
+    tainted = node("n", allocatable={GPU: "8"})
+    tainted["spec"] = {"taints": [{"key": GPU, "effect": "NoSchedule"}]}
+    made = pod(wanting("a", nvidia_gpu=1), tolerations=given)
+    text, _ = converted(tmp_path, yaml.safe_dump(made), serving(), tainted)
+    found = list(yaml.safe_load_all(text))[-1]["spec"]["tolerations"]
+    own = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
+    assert found == [*given, *([own] if added else [])]
+
+
 LEFT = [
     pytest.param({"limits": {GPU: 33}}, "TooManyDevices", id="33 devices"),
     pytest.param({"limits": {"example.com/fpga": 1}}, "UnknownResource", id="no driver"),
