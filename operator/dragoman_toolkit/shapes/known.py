@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from dragoman_base.files import UnreadableError, documents, reason
@@ -32,8 +33,12 @@ def folders(option: Path | None = None) -> list[Path]:
 
 def _files(places: Iterable[Path]) -> Iterator[Path]:
     for place in places:
-        found = sorted(one for one in place.iterdir() if one.suffix in (".yaml", ".yml", ".json"))
-        yield from found[:MAX_FILES]
+        try:
+            every = sorted(place.iterdir())
+        except OSError as error:
+            raise ShapeError(f"{place}: {reason(error)}") from None
+        found = (one for one in every if one.suffix in (".yaml", ".yml", ".json"))
+        yield from islice(found, MAX_FILES)
 
 
 def read(path: Path) -> Shape:

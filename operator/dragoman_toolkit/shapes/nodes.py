@@ -45,7 +45,7 @@ def devices(pool: ShapePool, node: str) -> list[dict[str, Any]]:
             for name, kind in pool.unknown.items()
         }
         if made:
-            one["attributes"] = {**made, **(one.get("attributes") or {})}
+            one["attributes"] = {**made, **one.get("attributes", {})}
     return found
 
 
@@ -55,13 +55,20 @@ def _made_up(pool: ShapePool, name: str, kind: str, node: str, device: str) -> d
         (f"group {number}" for number, group in enumerate(groups) if device in group), device
     )
     made = uuid.uuid5(_NAMESPACE, f"{node}/{pool.driver}/{name}/{same}")
+    if kind.endswith("s"):
+        single = _value(made, name, kind.removesuffix("s"))
+        return {f"{key}s": [value] for key, value in single.items()}
+    return _value(made, name, kind)
+
+
+def _value(made: uuid.UUID, name: str, kind: str) -> dict[str, Any]:
     if kind == "int":
         return {"int": made.int % 2**31}
     if kind == "bool":
         return {"bool": bool(made.int % 2)}
     if kind == "version":
         return {"version": f"0.0.0-{made.hex[:16]}"}
-    return {"string": f"GPU-{made}" if name == "uuid" else str(made)}
+    return {"string": f"GPU-{made}" if name.rpartition("/")[2] == "uuid" else str(made)}
 
 
 def node_of(shape: Shape, name: str, options: NodeOptions) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dragoman.model.fields import part, parts
+from dragoman_toolkit.shapes.nodes import INSTANCE_TYPE
 from dragoman_toolkit.shapes.shape import API_VERSION, KIND, Document
 
 PER_MACHINE = frozenset(
@@ -32,8 +34,8 @@ def recorded(
         slices: Its ResourceSlices.
         twins: ResourceSlices of other nodes of the same type: what differs there is not recorded.
     """
-    labels = (node.get("metadata") or {}).get("labels") or {}
-    machine = str(labels.get("node.kubernetes.io/instance-type") or name or "unknown")
+    labels = part(node, "metadata", "labels")
+    machine = str(labels.get(INSTANCE_TYPE) or name or "unknown")
     others = [_by_driver(one) for one in twins]
     shape: dict[str, Any] = {
         "apiVersion": API_VERSION,
@@ -43,7 +45,7 @@ def recorded(
         "machineType": machine,
         "node": {"architecture": str(labels.get("kubernetes.io/arch") or "amd64")},
     }
-    capacity = (node.get("status") or {}).get("capacity") or {}
+    capacity = part(node, "status", "capacity")
     kept = {key: str(capacity[key]) for key in ("cpu", "memory") if key in capacity}
     if kept:
         shape["node"] |= {"capacity": kept, "capacitySource": "capacity of the recorded node"}
@@ -55,25 +57,37 @@ def recorded(
 
 
 def _by_driver(slices: Iterable[Document]) -> dict[str, list[Document]]:
-    found: defaultdict[str, list[Document]] = defaultdict(list)
+    """Return the specs of the newest slices of each pool, by driver; some have several pools."""
+    pools: defaultdict[tuple[str, str], list[Document]] = defaultdict(list)
     for one in slices:
-        found[str(one["spec"]["driver"])].append(one["spec"])
-    newest = {
-        driver: max(int(spec["pool"].get("generation") or 0) for spec in specs)
-        for driver, specs in found.items()
-    }
-    return {
-        driver: [one for one in specs if int(one["pool"].get("generation") or 0) == newest[driver]]
-        for driver, specs in found.items()
-    }
+        spec = part(one, "spec")
+        pools[str(spec.get("driver")), str(part(spec, "pool").get("name"))].append(spec)
+    found: defaultdict[str, list[Document]] = defaultdict(list)
+    for (driver, _), specs in pools.items():
+        newest = max(_of_pool(one, "generation") for one in specs)
+        found[driver] += [one for one in specs if _of_pool(one, "generation") == newest]
+    return found
+
+
+def _of_pool(spec: Document, name: str) -> int:
+    """Return a number of a slice's pool; 0 for what is none."""
+    found = part(spec, "pool").get(name)
+    return found if isinstance(found, int) else 0
 
 
 def _devices(specs: Iterable[Document]) -> list[dict[str, Any]]:
     fields = ("name", "attributes", "capacity", "allowMultipleAllocations", "consumesCounters")
     return [
-        {key: one[key] for key in fields if key in one}
+        {
+            key: {name: part(value) for name, value in part(one, key).items()}
+            if key in ("attributes", "capacity")
+            else one[key]
+            for key in fields
+            if key in one
+        }
         for spec in specs
-        for one in spec.get("devices") or ()
+        for one in parts(spec, "devices")
+        if isinstance(one.get("name"), str)
     ]
 
 
@@ -85,18 +99,20 @@ def _pool(
     unknown: dict[str, str] = {}
     groups: dict[str, defaultdict[Any, list[str]]] = {}
     for one in devices:
-        attributes = dict(one.get("attributes") or {})
-        for name in [key for key in attributes if key in PER_MACHINE or key in differing]:
+        attributes = {key: value for key, value in one.get("attributes", {}).items() if value}
+        for name in [key for key in attributes if _per_machine(driver, key) or key in differing]:
             kind, value = next(iter(attributes.pop(name).items()))
             unknown[name] = kind
-            groups.setdefault(name, defaultdict(list))[value].append(str(one["name"]))
+            groups.setdefault(name, defaultdict(list))[str(value)].append(str(one["name"]))
         one["attributes"] = attributes
-    common = {part: _common(devices, part) for part in ("attributes", "capacity")}
-    wanted = max((int(spec["pool"].get("resourceSliceCount") or 1) for spec in specs), default=1)
+    common = {field: _common(devices, field) for field in ("attributes", "capacity")}
+    wanted = {
+        part(one, "pool").get("name"): _of_pool(one, "resourceSliceCount") or 1 for one in specs
+    }
     pool: dict[str, Any] = {
         "driver": driver,
         "evidence": "recorded",
-        "complete": wanted == len(specs),
+        "complete": sum(wanted.values()) == len(specs),
         "source": "recorded from a node",
     }
     if unknown:
@@ -109,38 +125,42 @@ def _pool(
     ]
     if alike:
         pool["equalities"] = alike
-    pool["common"] = {part: value for part, value in common.items() if value}
+    pool["common"] = {field: value for field, value in common.items() if value}
     pool["devices"] = [_bare(one) for one in devices]
-    counters = [one for spec in specs for one in spec.get("sharedCounters") or ()]
+    counters = [one for spec in specs for one in parts(spec, "sharedCounters")]
     if counters:
         pool["sharedCounters"] = counters
     return pool
 
 
+def _per_machine(driver: str, name: str) -> bool:
+    """Whether an attribute is known to name a machine, with the driver's own domain or without."""
+    return name.removeprefix(f"{driver}/") in PER_MACHINE
+
+
 def _differing(devices: Iterable[Document], twins: Iterable[Iterable[Document]]) -> frozenset[str]:
     """Return the attributes whose value on a device of one name differs between two machines."""
-    own = {str(one["name"]): one.get("attributes") or {} for one in devices}
+    own = {str(one["name"]): one.get("attributes", {}) for one in devices}
     found: set[str] = set()
     for twin in twins:
         for one in twin:
-            theirs: Mapping[str, Any] = one.get("attributes") or {}
-            mine = own.get(str(one["name"]), {})
+            theirs, mine = one.get("attributes", {}), own.get(str(one["name"]), {})
             found |= {key for key in mine.keys() & theirs.keys() if mine[key] != theirs[key]}
     return frozenset(found)
 
 
-def _common(devices: Sequence[dict[str, Any]], part: str) -> dict[str, Any]:
+def _common(devices: Sequence[dict[str, Any]], field: str) -> dict[str, Any]:
     """Take what all devices have alike out of them, and return it."""
     if len(devices) < 2:
         return {}
-    first = devices[0].get(part) or {}
+    first = devices[0].get(field, {})
     found = {
         key: value
         for key, value in first.items()
-        if all((one.get(part) or {}).get(key) == value for one in devices)
+        if all(one.get(field, {}).get(key) == value for one in devices)
     }
     for one in devices:
-        one[part] = {key: value for key, value in (one.get(part) or {}).items() if key not in found}
+        one[field] = {key: value for key, value in one.get(field, {}).items() if key not in found}
     return found
 
 

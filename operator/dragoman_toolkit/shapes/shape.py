@@ -10,13 +10,9 @@ KIND = "NodeShape"
 Document = Mapping[str, Any]
 MAX_DEVICES = 4096
 """Devices of one machine."""
-_VALUES: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "version": (str,),
-    "int": (int,),
-    "bool": (bool,),
-}
-_TYPES = frozenset({*_VALUES, "unknown"})
+_VALUES: Mapping[str, type] = {"string": str, "version": str, "int": int, "bool": bool}
+_TYPES = frozenset({*_VALUES, *(f"{one}s" for one in _VALUES), "unknown"})
+"""With `s`: a list of such values (DRAListTypeAttributes)."""
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 _SHAPE_FIELDS = frozenset(
     {
@@ -171,7 +167,7 @@ class _Reader:
             raise self.fail(f"{within}.count", f"a number up to {MAX_DEVICES}")
         unknown = self.mapping(document.get("notRecorded"), f"{within}.notRecorded")
         for attribute, kind in unknown.items():
-            if kind not in _TYPES:
+            if not isinstance(kind, str) or kind not in _TYPES:
                 field = f"{within}.notRecorded.{attribute}"
                 raise self.fail(field, f"one of {', '.join(sorted(_TYPES))}")
         return ShapePool(
@@ -208,10 +204,9 @@ class _Reader:
         for name, value in attributes.items():
             field = f"{within}.attributes.{name}"
             entry = self.mapping(value, field)
-            kind = next(iter(entry), "")
-            good = len(entry) == 1 and kind in _VALUES and type(entry[kind]) in _VALUES[kind]
-            if not good:
-                raise self.fail(field, "one of {string: …}, {version: …}, {int: …}, {bool: …}")
+            if len(entry) != 1 or not all(_is_value(str(kind), one) for kind, one in entry.items()):
+                kinds = ", ".join(f"{{{one}: …}}, {{{one}s: […]}}" for one in _VALUES)
+                raise self.fail(field, f"one of {kinds}")
         capacity = self.mapping(document.get("capacity"), f"{within}.capacity")
         for name, value in capacity.items():
             field = f"{within}.capacity.{name}"
@@ -228,11 +223,20 @@ class _Reader:
                 raise self.fail(f"{place}.groups", "lists of names of devices")
             for group in groups:
                 for name in group:
-                    if name not in names:
+                    if not isinstance(name, str) or name not in names:
                         raise self.fail(f"{place}.groups", f"names of devices, found {name!r}")
             attribute = self.text(one, "attribute", f"{place}.")
             found[attribute] = tuple(tuple(map(str, group)) for group in groups)
         return found
+
+
+def _is_value(kind: str, value: Any) -> bool:
+    """Whether a value of an attribute is of its kind; kinds of lists end with `s`."""
+    if kind in _VALUES:
+        return type(value) is _VALUES[kind]
+    single = _VALUES.get(kind.removesuffix("s"))
+    listed = single is not None and isinstance(value, list)
+    return listed and all(type(one) is single for one in value)
 
 
 def parse(tree: Any, origin: str) -> Shape:

@@ -9,16 +9,18 @@ import click
 import yaml
 
 from dragoman.cli.terminal import say
+from dragoman.model.fields import part
 from dragoman_base.words.spelling import closest
 from dragoman_toolkit.dra.output import Exit, Report, Table, Unusable
 from dragoman_toolkit.shapes import known
+from dragoman_toolkit.shapes.nodes import INSTANCE_TYPE
 from dragoman_toolkit.shapes.record import recorded
 from dragoman_toolkit.shapes.shape import Shape, ShapeError
 
 if TYPE_CHECKING:
+    from dragoman.inventory.snapshots.documents import Document
+    from dragoman.inventory.snapshots.snapshot import Snapshot
     from dragoman_toolkit.dra.cluster.source import Source
-
-_TYPE = "node.kubernetes.io/instance-type"
 
 
 def listed(folder: Path | None, *, wide: bool) -> Report:
@@ -80,21 +82,18 @@ def shown(name: str, folder: Path | None) -> Report:
 def record(source: Source, node: str, name: str) -> Exit:
     """Print the shape of a node; return the exit status."""
     snapshot = source.read(("nodes", "resourceslices"))
-    nodes = {str(one["metadata"]["name"]): one for one in snapshot.of("nodes")}
+    nodes = {str(part(one, "metadata").get("name") or ""): one for one in snapshot.of("nodes")}
     if node not in nodes:
         near = closest(node, nodes)
         raise Unusable(f"node {node} not found{f'; did you mean {near}?' if near else ''}")
-    slices = [one for one in snapshot.of("resourceslices") if one["spec"].get("nodeName") == node]
+    slices = _slices(snapshot, node)
     if not slices:
         raise Unusable(f"node {node} has no ResourceSlices: there is nothing to record")
     machine = _machine(nodes[node])
     twins = [
         other for other in nodes if other != node and machine and _machine(nodes[other]) == machine
     ]
-    others = [
-        [one for one in snapshot.of("resourceslices") if one["spec"].get("nodeName") == other]
-        for other in twins
-    ]
+    others = [_slices(snapshot, other) for other in twins]
     made = recorded(name, nodes[node], slices, others)
     click.echo(yaml.safe_dump(made, sort_keys=False, allow_unicode=True), nl=False)
     if not twins:
@@ -105,6 +104,10 @@ def record(source: Source, node: str, name: str) -> Exit:
     return Exit.CLEAR
 
 
-def _machine(node: Any) -> str:
-    labels = (node.get("metadata") or {}).get("labels") or {}
-    return str(labels.get(_TYPE) or "")
+def _slices(snapshot: Snapshot, node: str) -> list[Document]:
+    found = snapshot.of("resourceslices")
+    return [one for one in found if part(one, "spec").get("nodeName") == node]
+
+
+def _machine(node: Document) -> str:
+    return str(part(node, "metadata", "labels").get(INSTANCE_TYPE) or "")

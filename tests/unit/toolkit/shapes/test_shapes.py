@@ -8,6 +8,7 @@ import yaml
 
 from dragoman_toolkit.shapes import known
 from dragoman_toolkit.shapes.nodes import NodeOptions, trees
+from dragoman_toolkit.shapes.nodes import devices as devices_of
 from dragoman_toolkit.shapes.record import recorded
 from dragoman_toolkit.shapes.shape import Shape, ShapeError, parse
 from tests.support.dra import Desk, invoke
@@ -52,6 +53,63 @@ def test_a_recording_of_a_node_of_a_shape_has_the_same_devices(shape: Shape) -> 
             assert sorted(map(sorted, pool.equalities[attribute])) == sorted(map(sorted, groups))
 
 
+def recording(*specs: Any, twins: Any = ()) -> Shape:
+    node = {"metadata": {"name": "n"}}
+    slices = [{"spec": {"driver": "d", **one}} for one in specs]
+    others = [[{"spec": {"driver": "d", **one}} for one in twin] for twin in twins]
+    return parse(yaml.safe_load(yaml.safe_dump(recorded("x", node, slices, others))), "x")
+
+
+def published(pool: str, *devices: Any, **more: Any) -> Any:
+    return {"pool": {"name": pool, "resourceSliceCount": 1, **more}, "devices": [*devices]}
+
+
+def test_a_recording_has_all_pools_of_a_driver_each_of_its_newest_generation() -> None:
+    found = recording(
+        published("old", {"name": "a"}, generation=1),
+        published("new", {"name": "gone"}, generation=6),
+        published("new", {"name": "b"}, generation=7),
+    )
+    (pool,) = found.pools
+    assert [one["name"] for one in pool.devices] == ["a", "b"]
+    assert pool.complete
+
+
+def test_attributes_with_several_values_are_recorded() -> None:
+    def devices(ends: str) -> list[Any]:
+        return [
+            {"name": name, "attributes": {"nodes": {"ints": [0, 1]}, "peers": {"strings": [end]}}}
+            for name, end in zip("ab", ends, strict=True)
+        ]
+
+    (pool,) = recording(
+        published("p", *devices("xy")), twins=[[published("p", *devices("vw"))]]
+    ).pools
+    assert pool.unknown == {"peers": "strings"}
+    assert pool.common["attributes"] == {"nodes": {"ints": [0, 1]}}
+    made = [one["attributes"]["peers"]["strings"] for one in devices_of(pool, "n")]
+    assert made[0] != made[1]
+
+
+def test_a_recording_names_no_machine_in_the_domain_of_its_driver() -> None:
+    uuid = {"d/uuid": {"string": "GPU-1"}, "serial": {"string": "7"}, "model": {"string": "m"}}
+    (pool,) = recording(published("p", {"name": "a", "attributes": uuid})).pools
+    assert pool.unknown == {"d/uuid": "string", "serial": "string"}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"pool": None, "devices": 5},
+        {"pool": {"generation": "7"}, "devices": [None, {}, {"name": "a", "attributes": 5}]},
+        {"devices": [{"name": "a", "attributes": {"x": None, "uuid": {}}, "capacity": []}]},
+    ],
+)
+def test_what_is_malformed_in_a_slice_is_not_recorded(spec: Any) -> None:
+    (pool,) = recording(spec).pools
+    assert all(one.get("attributes", {}) == {} for one in pool.devices)
+
+
 def test_unknown_values_are_alike_within_a_group_and_on_no_other_node() -> None:
     shape = known.named("trn2.48xlarge")
     values: dict[str, list[str]] = {}
@@ -83,6 +141,15 @@ def test_unknown_values_are_alike_within_a_group_and_on_no_other_node() -> None:
                 ]
             },
             "equalities[0].groups",
+        ),
+        (
+            {"pools": [{"driver": "d", "equalities": [{"attribute": "a", "groups": [[[]]]}]}]},
+            "equalities[0].groups",
+        ),
+        ({"pools": [{"driver": "d", "notRecorded": {"a": ["int"]}}]}, "pools[0].notRecorded.a"),
+        (
+            {"pools": [{"driver": "d", "common": {"attributes": {"a": {"ints": [1, "2"]}}}}]},
+            "pools[0].common.attributes.a",
         ),
         ({"metadata": {"name": "a b"}}, "metadata.name"),
         ({"devicePlugin": {"x": "8"}}, "devicePlugin.x"),
