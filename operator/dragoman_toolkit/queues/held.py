@@ -50,7 +50,7 @@ class Held:
     amount: int  # In units of 10^-9
     code: Code | None = None  # Why it is not charged; None where it is
     claim: str = ""  # `namespace/name`; empty for a device of a plug-in
-    device: str = ""  # That the claim was allocated; empty for a device of a plug-in
+    device: str = ""  # That the claim was allocated, and its share; empty for one of a plug-in
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Holders:
     def _amounts(
         self, claim: Claim, result: AllocatedDevice, mapped: Mapped, code: Code | None
     ) -> Iterator[Held]:
-        device = str(result.id)
+        device = f"{result.id} {result.share}"
         consumed = {name: amount(text).nanos for name, text in result.consumed or ()}
         if mapped.counters:
             content = self._content(result)
@@ -162,7 +162,7 @@ class Holders:
             name = names.get(result.request) or (known.extended_resource if known else "")
             mapped = self.manager.charged_as(device_class) if self.manager.maps_resources else None
             key = mapped.name if mapped else name or device_class
-            yield Held(key, UNIT, None, claim.key, str(result.id))
+            yield Held(key, UNIT, None, claim.key, f"{result.id} {result.share}")
 
     def _of_plugins(self, pod: PodFact) -> Iterator[Held]:
         node = self.inventory.world.nodes.get(pod.pod.node_name)

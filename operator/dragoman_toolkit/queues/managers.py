@@ -7,6 +7,7 @@ pkg/scheduler/plugins/capacity of v1.15.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from dragoman.inventory.snapshots.snapshot import Snapshot
@@ -195,9 +196,11 @@ def _containers(deployment: Document) -> list[Document]:
 def _arguments(deployment: Document) -> Iterator[tuple[str, bool]]:
     """Yield the gates of `--feature-gates`."""
     for container in _containers(deployment):
-        for one in container.get("args") or ():
-            flag, _, gates = str(one).partition("=")
+        words = [*map(str, _listed(container, "args")), ""]
+        for one, following in pairwise(words):
+            flag, equals, gates = one.partition("=")
             if flag == "--feature-gates":
+                gates = gates if equals else following
                 for gate in gates.split(","):
                     key, _, value = gate.partition("=")
                     yield key, value.lower() == "true"
@@ -211,8 +214,14 @@ def _mappings(config: Document) -> Iterator[tuple[str, Mapped]]:
             tuple(str(part(s, "counter").get("name")) for s in sources if "counter" in s),
             tuple(str(part(s, "capacity").get("name")) for s in sources if "capacity" in s),
         )
-        for device_class in one.get("deviceClassNames") or ():
+        for device_class in _listed(one, "deviceClassNames"):
             yield str(device_class), mapped
+
+
+def _listed(document: Document, field: str) -> list[Any]:
+    """Return a list; empty for what is none."""
+    found = document.get(field)
+    return found if isinstance(found, list) else []
 
 
 def _plugins(config: Document) -> dict[str, Document]:

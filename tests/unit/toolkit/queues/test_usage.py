@@ -75,6 +75,15 @@ def test_what_is_charged_and_held_is_the_same_where_all_pods_run(tmp_path: Path)
     assert [(row["charged"], row["held"], row["differences"]) for row in rows] == [(4, 4, [])]
 
 
+def test_each_share_of_a_device_is_held(tmp_path: Path) -> None:
+    pod, claim = started("train", 0, "gpu-0", "gpu-0")
+    for end, result in enumerate(claim["status"]["allocation"]["devices"]["results"]):
+        result["shareID"] = f"00000000-0000-4000-8000-00000000000{end}"
+    team = (*cluster_queue("team", 8, 2), workload("train", "team", 1, EACH))
+    rows = answered(tmp_path, *kueue(), *devices(), *team, pod, claim)
+    assert [(row["charged"], row["held"], row["differences"]) for row in rows] == [(2, 2, [])]
+
+
 @pytest.mark.parametrize(
     ("manifests", "charged", "held_", "expected"),
     [
@@ -283,6 +292,26 @@ def test_a_class_that_changed_since_the_admission_is_named_on_both_sides(tmp_pat
     )
     found = {row["resource"]: [(o["code"], o["side"]) for o in row["differences"]] for row in rows}
     assert found == {other: [("ClassMoved", "charged")], GPU: [("ClassMoved", "held")]}
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--feature-gates=KueueDRAIntegration=false"],
+        ["--config=/c.yaml", "--feature-gates", "KueueDRAIntegration=false"],
+    ],
+)
+def test_gates_are_read_in_both_forms_of_flags(tmp_path: Path, args: list[str]) -> None:
+    desk = Desk(tmp_path, *kueue(args=args), *devices(1), *cluster_queue("team", 2, 0))
+    said = invoke("top", "queues", "--snapshot", desk.file).output
+    assert "Kueue v0.19 does not charge claims (KueueDRAIntegration is off)" in said
+
+
+@pytest.mark.parametrize("names", ["5", "null", "gpu.nvidia.com", "{}"])
+def test_a_malformed_mapping_of_classes_maps_none(tmp_path: Path, names: str) -> None:
+    config = f"resources: {{deviceClassMappings: [{{name: x, deviceClassNames: {names}}}, 5]}}"
+    rows = answered(tmp_path, *kueue(config=config), *devices(1), *cluster_queue("team", 2, 0))
+    assert [row["queue"] for row in rows] == ["team"]
 
 
 def test_counters_are_held_in_the_unit_of_the_quota(tmp_path: Path) -> None:
