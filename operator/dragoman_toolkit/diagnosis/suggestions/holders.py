@@ -11,7 +11,6 @@ from dragoman.allocation import Code, Reason
 from dragoman.diagnosis.answers import NodeAnswer
 from dragoman.inventory.ages import age
 from dragoman.inventory.facts.world import PodFact
-from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import Inventory
 from dragoman.model.deviceid import DeviceID
 from dragoman_toolkit.diagnosis.departures import fencing, silent_since
@@ -123,9 +122,8 @@ def _holders_of(inventory: Inventory, reason: Reason) -> Iterator[str]:
 
 
 def _users(inventory: Inventory, claim: str) -> Users:
-    holding = Holding(inventory.world.claims[claim], inventory.world.claims[claim].devices[0])
-    namespace = holding.claim.metadata.namespace
-    users = tuple(sorted(f"{namespace}/{consumer.name}" for consumer in holding.claim.consumers))
+    found = inventory.world.claims[claim]
+    users = tuple(sorted(f"{found.namespace}/{consumer.name}" for consumer in found.consumers))
     return users or (f"claim {claim}",)
 
 
@@ -137,10 +135,13 @@ def _text(
     texts = [f"when {' and '.join(users)} {verb}"]
     for pod in pods:
         if pod.pod.done:
+            many = "claim", "is", "it"
+            if len(claims) > 1:
+                many = "claims", "are", "them"
             return (
-                f"when claim {' and '.join(claims)} is released: {pod.key} has ended "
-                f"({pod.pod.phase or 'deleted'}), and the claim controller has not released it: "
-                f"kubectl dra release {' '.join(claims)}"
+                f"when {many[0]} {' and '.join(claims)} {many[1]} released: {pod.key} has ended "
+                f"({pod.pod.phase or 'deleted'}), and the claim controller has not released "
+                f"{many[2]}: {'; '.join(f'kubectl dra release {one}' for one in claims)}"
             )
         if pod.pod.metadata.deleting:
             texts.append(departing(inventory, pod))

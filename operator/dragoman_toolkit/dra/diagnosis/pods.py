@@ -117,7 +117,6 @@ def claim(view: DiagnosisView, key: str) -> Report:
     subject = subjects.of_claim(view.inventory.world, found)
     if found.held is None:
         return _searched(view, subject, f"Claim {key}", planned=False)
-    who = who_table.answer(view.inventory, f"claim/{key}", "", wide=False)
     explanation = Explanation(subject, Answer.ALLOCATED)
     where = found.held.node_selector
     said = [f"Claim {key} is allocated{'' if where else ', for every node'}."]
@@ -126,6 +125,9 @@ def claim(view: DiagnosisView, key: str) -> Report:
         "its devices."
         for one in islice(_losing(view, found), 1)
     )
+    if not found.devices:
+        return report(view, explanation, (*said, "It holds no device."))
+    who = who_table.answer(view.inventory, f"claim/{key}", "", wide=False)
     return report(view, explanation, (*said, "", *who.blocks))
 
 

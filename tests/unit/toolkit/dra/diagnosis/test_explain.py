@@ -977,3 +977,31 @@ def test_a_quota_keeps_a_claim_from_being_created(
     assert ("quota gpus" in text) == bool(words)
     assert words in text
     assert codes == ["QuotaExceeded"] * bool(words) + ["ClaimNotCreated"]
+
+
+def test_a_claim_that_is_allocated_no_device_is_no_obstacle_to_an_answer(tmp_path: Path) -> None:
+    empty = {**claim("empty"), "status": {"allocation": {}}}
+    user = pod("user", claims={"gpu": "taken"}, node="n")
+    taken = held(claim("taken"), ("n", "a"), pods=[user])
+    desk = Desk(
+        tmp_path,
+        *(*nodes("n"), device_class(), pool("n", ["a"]), claim(), pending(), empty, taken, user),
+    )
+    assert "when ns/user ends" in desk.run("explain", "pod", "pod", "-n", "ns", status=1)
+    assert "It holds no device." in desk.run("explain", "claim", "empty", "-n", "ns")
+
+
+def test_each_claim_that_is_left_by_a_pod_has_its_own_command(tmp_path: Path) -> None:
+    user = pod("user", claims={"a": "first", "b": "second"}, node="n")
+    user["status"] = {"phase": "Succeeded"}
+    left = [
+        held(claim(name), ("n", device), pods=[user])
+        for name, device in (("first", "a"), ("second", "b"))
+    ]
+    desk = Desk(
+        tmp_path,
+        *(*nodes("n"), device_class(), pool("n", ["a", "b"]), claim(count=2), pending(), user),
+        *left,
+    )
+    said = " ".join(desk.run("explain", "pod", "pod", "-n", "ns", status=1).split())
+    assert "kubectl dra release ns/first; kubectl dra release ns/second" in said
