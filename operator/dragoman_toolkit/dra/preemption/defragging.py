@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain, islice, repeat
 from typing import Any
 
 from dragoman.allocation import TimeBudget, TooExpensiveError
@@ -12,6 +13,7 @@ from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.snapshot import Snapshot
+from dragoman.model.fields import part
 from dragoman.preemption.preemptionfacts import PreemptionFacts
 from dragoman_toolkit.defrag.defrag import plan
 from dragoman_toolkit.diagnosis.files import PlannedWorkload, overlaid
@@ -82,17 +84,25 @@ def _targets(source: Source, wish: WantedRoom) -> Targets:
     reading.require(world)
     if not planned.workloads:
         raise Unusable("-f: expected a pod or a workload, found none")
-    pods = [pod for one in planned.workloads for pod in _copies(world, one, wish)]
-    if not pods:
+    copies = [found for one in planned.workloads for found in _copies(world, one, wish)]
+    total = sum(many for _, many in copies)
+    if not total:
         raise Unusable("the workloads run no pods: --replicas N makes room for N")
-    names = {pod.key for pod in pods}
-    if len(pods) == 1:
+    every = chain.from_iterable(repeat(pod, many) for pod, many in copies)
+    pods = tuple(islice(every, wish.most))
+    if total == 1:
         title = pods[0].key
-    elif len(names) == 1:
-        title = f"{len(pods)} pods like {pods[0].key}"
+    elif len({pod.key for pod in pods}) == 1:
+        title = f"{_number(total, wish.most)} pods like {pods[0].key}"
     else:
-        title = f"{len(pods)} pods of {', '.join(one.title for one in planned.workloads)}"
-    return Targets(world, tuple(pods[: wish.most]), title)
+        titles = ", ".join(one.title for one in planned.workloads)
+        title = f"{_number(total, wish.most)} pods of {titles}"
+    return Targets(world, pods, title)
+
+
+def _number(total: int, most: int) -> str:
+    """Return how many pods are looked at."""
+    return f"{most} of {total}" if total > most else str(total)
 
 
 def _named(source: Source, snapshot: Snapshot, wish: WantedRoom) -> Targets:
@@ -103,16 +113,20 @@ def _named(source: Source, snapshot: Snapshot, wish: WantedRoom) -> Targets:
     world = parse(snapshot)
     reading.require(world)
     pods = tuple(reading.pod_that_waits(world, key, "defrag") for key in keys[: wish.most])
-    title = pods[0].key if len(pods) == 1 else f"{len(pods)} pods from {pods[0].key}"
+    number = _number(len(keys), wish.most)
+    title = pods[0].key if len(keys) == 1 else f"{number} pods from {pods[0].key}"
     return Targets(world, pods, title)
 
 
-def _copies(world: World, workload: PlannedWorkload, wish: WantedRoom) -> Iterator[PodFact]:
+def _copies(
+    world: World, workload: PlannedWorkload, wish: WantedRoom
+) -> Iterator[tuple[PodFact, int]]:
+    """Yield the pods of a workload with their numbers."""
     for one in workload.pods:
         found = pod_of_files(world, one.key)
         if wish.priority is not None:
-            spec = {**(found.document.get("spec") or {}), "priority": wish.priority}
+            spec = {**part(found.document, "spec"), "priority": wish.priority}
             found = replace(found, document={**found.document, "spec": spec})
         alone = len(workload.pods) == 1
         many = (wish.replicas if alone else None) or (1 if one.copies is None else one.copies)
-        yield from [found] * min(many, wish.most)
+        yield found, many

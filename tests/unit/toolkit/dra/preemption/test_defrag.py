@@ -68,3 +68,20 @@ def test_either_a_pod_or_files(tmp_path: Path) -> None:
     result = invoke("defrag", "--snapshot", desk(tmp_path).file)
     assert result.exit_code == 2
     assert "give either a pod or a workload, as `job/trainer`, or -f FILE" in result.stderr
+
+
+def test_room_is_made_for_the_first_of_many_pods_which_is_said(tmp_path: Path) -> None:
+    entry = {"name": "gpu", "resourceClaimTemplateName": "t1"}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train", "namespace": "ns"},
+        "spec": {
+            "parallelism": 1_000_000_000,
+            "template": {"spec": {"containers": [{"name": "a"}], "resourceClaims": [entry]}},
+        },
+    }
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps(job))
+    said = desk(tmp_path, room=5).run("defrag", "-f", file, status=1)
+    assert "64 of 1000000000 pods like ns/train-job" in said
