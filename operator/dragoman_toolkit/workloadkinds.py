@@ -41,6 +41,10 @@ class WorkloadKind:
         return (self.plural, *self.short)
 
 
+TRAINING = ("PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob")
+"""Jobs of Kubeflow's training operator."""
+
+
 def _training(kind: str) -> WorkloadKind:
     """Return a kind of Kubeflow's training operator, whose pods it owns itself, or by a Job."""
     labels = ("training.kubeflow.org/job-name",)
@@ -77,7 +81,7 @@ KINDS: Mapping[str, WorkloadKind] = {
             *("RayService", "ray.io", ("v1",), (), (("RayCluster", f"(-raycluster)?-{_HASH}"),)),
             labels=(_RAY,),
         ),
-        *map(_training, ("PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob")),
+        *map(_training, TRAINING),
         WorkloadKind(
             *("TrainJob", "trainer.kubeflow.org", ("v1alpha1",)),
             labels=("jobset.sigs.k8s.io/jobset-name",),

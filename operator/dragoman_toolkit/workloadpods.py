@@ -10,6 +10,7 @@ from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.snapshots.documents import TEMPLATE_HASH
 from dragoman.model.fields import mapping
 from dragoman.model.pod import TERMINAL_PHASES
+from dragoman_toolkit.naturalorder import natural
 from dragoman_toolkit.workloadkinds import KINDS, WorkloadKind
 
 
@@ -27,11 +28,6 @@ def members(world: World, kind: WorkloadKind, key: str) -> list[PodFact]:
     if not found and kind.kind == "Workload":
         found = [one for one in there if any(_is_hashed(name, of) for of in _admitted_as(one))]
     return sorted(found, key=lambda one: natural(one.key))
-
-
-def natural(text: str) -> list[tuple[int, str]]:
-    """Return a key that sorts `x-10` behind `x-9`."""
-    return [(int(part) if part.isdecimal() else -1, part) for part in re.split(r"(\d+)", text)]
 
 
 def _is_of(pod: PodFact, kind: WorkloadKind, name: str) -> bool:

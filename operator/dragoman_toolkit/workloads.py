@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dragoman_toolkit.workloadkinds import TRAINING
+
 Tree = Mapping[str, Any]
 Steps = tuple[str | int, ...]
 
@@ -303,10 +305,7 @@ _KINDS: Mapping[tuple[str, str], _Kind] = {
         _leader_workers, lambda spec: _number(spec, "replicas", 1)
     ),
     **{("ray.io", kind): _Kind(_ray("spec", *path), _one) for kind, path in _RAY_KINDS.items()},
-    **{
-        ("kubeflow.org", kind): _Kind(_roles, _one)
-        for kind in ("PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob")
-    },
+    **{("kubeflow.org", kind): _Kind(_roles, _one) for kind in TRAINING},
     ("serving.kserve.io", "InferenceService"): _Kind(_inference),
     ("serving.kserve.io", "LLMInferenceService"): _Kind(_llm_inference),
     ("kubevirt.io", "VirtualMachine"): _Kind(_spec("spec", "template", count="-")),

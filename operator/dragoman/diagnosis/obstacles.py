@@ -15,6 +15,7 @@ from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.usage.charges import charges
 from dragoman.inventory.usage.waiting import extended_resources
 from dragoman.model.claim import RESERVED_FOR_LIMIT, Claim
+from dragoman.model.fields import parts
 from dragoman.model.timestamps import seconds
 from dragoman_base.words.nearnames import elsewhere, nearest
 from dragoman_base.words.spelling import closest
@@ -80,9 +81,8 @@ _DEFAULT_SCHEDULER = "default-scheduler"
 
 def gates(pod: PodFact) -> Iterator[Obstacle]:
     """Yield the scheduling gates of a pod, each with who removes it."""
-    spec = pod.document.get("spec")
-    for one in spec.get("schedulingGates") or () if isinstance(spec, Mapping) else ():
-        name = str(one.get("name") or "") if isinstance(one, Mapping) else ""
+    for one in parts(pod.document, "spec", "schedulingGates"):
+        name = str(one.get("name") or "")
         meaning, plural = _GATES.get(name, ("", ""))
         domain, slash, _ = name.partition("/")
         if not meaning:
@@ -116,8 +116,7 @@ def unseen(world: World, pod: PodFact) -> Iterator[Obstacle]:
 
 
 def _was_seen(pod: PodFact) -> bool:
-    status = pod.document.get("status")
-    conditions = status.get("conditions") or () if isinstance(status, Mapping) else ()
+    conditions = parts(pod.document, "status", "conditions")
     return any(one.get("type") == "PodScheduled" for one in conditions)
 
 

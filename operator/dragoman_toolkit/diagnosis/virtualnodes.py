@@ -16,6 +16,11 @@ from dragoman_toolkit.diagnosis.files import overlaid
 HOSTNAME = "kubernetes.io/hostname"
 
 
+def is_count(text: str, most: int) -> bool:
+    """Whether a text is a number from 1 on, however many digits it has."""
+    return text.isdecimal() and len(text) < 10 and 0 < int(text) <= most
+
+
 class ChangeError(ValueError):
     """A change names something that does not exist; the message says what."""
 

@@ -12,6 +12,7 @@ from dragoman.cli.completing import offered
 from dragoman_toolkit.dra.jsonpath import JSONPathError, path, printed, template
 from dragoman_toolkit.dra.reports import Report
 from dragoman_toolkit.dra.tables import Table
+from dragoman_toolkit.naturalorder import natural
 
 FORMS = ("table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE", "custom-columns=SPEC")
 GO_TEMPLATES = ("go-template", "go-template-file", "template", "templatefile")
@@ -191,5 +192,4 @@ def _key(values: Sequence[Any]) -> tuple[int, tuple[Any, ...]]:
     if isinstance(value, bool | int | float):
         return 1, (value,)
     text = value if isinstance(value, str) else json.dumps(value)
-    parts = re.split(r"(\d+)", text)
-    return 2, tuple((int(one), "") if one.isdigit() else (-1, one) for one in parts)
+    return 2, natural(text)

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
+from dragoman.inventory.snapshots.documents import selected_labels
+from dragoman_toolkit.workloadkinds import KINDS
 from tests.support import manifests as objects
 from tests.support.dra import Desk, invoke
 from tests.support.worlds.inventory import CLASS, DRIVER, claim, device_class, held, pod, pool
@@ -314,3 +316,7 @@ def test_limits_of_extended_resources_count_as_requests(tmp_path: Path) -> None:
         desk = Desk(tmp_path, *manifests)
         found = desk.document("simulate", "-f", file, status=1)
         assert (found["placed"], len(found["notPlaced"])) == (4, 36)
+
+
+def test_snapshots_keep_the_labels_by_which_pods_are_of_a_workload() -> None:
+    assert {label for kind in KINDS.values() for label in kind.labels} <= selected_labels([])

@@ -31,7 +31,7 @@ from dragoman_toolkit.dra.missing import LACKING
 from dragoman_toolkit.dra.output import Unusable
 
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
+_VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?")
 WHOLE = "nodes,pods,deviceclasses,resourceslices,resourceclaims,resourceclaimtemplates"
 """What `kubectl get -A` has to list for most answers."""
 NO_SNAPSHOT = (

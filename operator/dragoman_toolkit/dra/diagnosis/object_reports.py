@@ -9,7 +9,7 @@ from dragoman.inventory.inventory import DeviceState, Inventory, InventoryDevice
 from dragoman.inventory.usage.summary import count_free, holder_names
 from dragoman.model.deviceclass import DeviceClass
 from dragoman.model.deviceid import PoolID
-from dragoman_base.words import counted
+from dragoman_base.words import counted, listed
 from dragoman_base.words.spelling import closest
 from dragoman_cel import selectors
 from dragoman_cel.errors import CompileError
@@ -172,7 +172,7 @@ def device(inventory: Inventory, name: str) -> Report:
     if found is None:
         meant = hardwareids.devices_with(inventory, name)
         if len(meant) > 1:
-            names = ", ".join(str(one.id) for one in meant)
+            names = listed([str(one.id) for one in meant], 5)
             raise Unusable(f"device {name} is one of {names}: name one of them")
         found = meant[0] if meant else None
         name = str(found.id) if found else name
@@ -191,9 +191,9 @@ def device(inventory: Inventory, name: str) -> Report:
         key: next(iter(value.values()), None)
         for key, value in (found.content.attributes if found.content else {}).items()
     }
-    listed = ", ".join(f"{key}={value_text(value)}" for key, value in sorted(attributes.items()))
+    pairs = ", ".join(f"{key}={value_text(value)}" for key, value in sorted(attributes.items()))
     if known:
-        blocks += [f"Attributes: {listed or 'none'}"]
+        blocks += [f"Attributes: {pairs or 'none'}"]
     document = {
         "device": name,
         "state": str(found.state),

@@ -23,8 +23,8 @@ from dragoman_toolkit.diagnosis.virtualnodes import manifests
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.diagnosis.simulation import Simulation
 from dragoman_toolkit.dra.output import Exit, Report, Table, Unusable
+from dragoman_toolkit.naturalorder import natural
 from dragoman_toolkit.shapes.nodes import capi
-from dragoman_toolkit.workloadpods import natural
 
 
 def report(simulation: Simulation, attributes: Sequence[str] = ()) -> Report:

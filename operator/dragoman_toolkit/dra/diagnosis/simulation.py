@@ -24,7 +24,7 @@ from dragoman_toolkit.diagnosis.simulate import (
     largest,
     place,
 )
-from dragoman_toolkit.diagnosis.virtualnodes import ChangeError, Virtual
+from dragoman_toolkit.diagnosis.virtualnodes import ChangeError, Virtual, is_count
 from dragoman_toolkit.diagnosis.virtualnodes import added as nodes_of
 from dragoman_toolkit.dra import notes, output
 from dragoman_toolkit.dra.cluster import subjects
@@ -401,6 +401,6 @@ def _copies(text: str) -> tuple[str, int]:
     repeated = len(parts) != len(given)
     count = parts.pop("count", "1")
     like = parts.pop("like", "")
-    if parts or repeated or not like or not count.isdecimal() or not 0 < int(count) <= 1000:
+    if parts or repeated or not like or not is_count(count, 1000):
         raise Unusable(f"--add-node {text}: expected like=NODE[,count=N] with N from 1 to 1000")
     return like, int(count)

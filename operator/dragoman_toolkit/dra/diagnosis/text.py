@@ -18,6 +18,7 @@ from dragoman.diagnosis.subject import Wanted
 from dragoman.inventory.ages import age
 from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import Inventory
+from dragoman.model.fields import parts
 from dragoman.model.requests import ExactRequest
 from dragoman_toolkit.diagnosis.suggestions.guards import Guard, guard
 from dragoman_toolkit.diagnosis.suggestions.holders import departing
@@ -382,10 +383,9 @@ def message(inventory: Inventory, found: PodFact) -> str:
 
 def _reported(found: PodFact) -> str:
     """Return when the scheduler wrote its message; the transition to False may be long ago."""
-    metadata = found.document.get("metadata") or {}
     times = (
         str(one.get("time") or "")
-        for one in metadata.get("managedFields") or ()
+        for one in parts(found.document, "metadata", "managedFields")
         if one.get("manager") == SCHEDULER and one.get("subresource") == "status"
     )
     return max(times, default=str(found.unschedulable.get("lastTransitionTime") or ""))

@@ -8,7 +8,7 @@ from pathlib import Path
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.inventory import Inventory
 from dragoman_toolkit.diagnosis.simulate import PlacedWorkload, Placement
-from dragoman_toolkit.diagnosis.virtualnodes import Virtual
+from dragoman_toolkit.diagnosis.virtualnodes import Virtual, is_count
 from dragoman_toolkit.diagnosis.virtualnodes import added as nodes_of
 from dragoman_toolkit.dra.output import Unusable
 from dragoman_toolkit.shapes import known
@@ -81,7 +81,7 @@ def _checked(
     more: tuple[tuple[Mapping[str, str], ...], Mapping[str, str]],
 ) -> TypedNodes:
     count = single.get("count", "1")
-    if not count.isdecimal() or not 0 < int(count) <= MOST:
+    if not is_count(count, MOST):
         raise Unusable(f"--add-node {text}: count: expected a number from 1 to {MOST}")
     if single.get("source", "dra") not in ("dra", "plugin"):
         raise Unusable(f"--add-node {text}: source: expected dra or plugin")

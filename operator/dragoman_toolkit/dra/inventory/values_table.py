@@ -2,6 +2,7 @@
 
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
+from dragoman_base.words import listed
 from dragoman_base.words.spelling import closest
 from dragoman_toolkit import attributevalues
 from dragoman_toolkit.attributevalues import ValueRow
@@ -21,7 +22,7 @@ def report(source: Source, attribute: str) -> Report:
     if not drivers:
         known = attributevalues.attributes(inventory)
         near = closest(attribute, known)
-        hint = f"; did you mean {near}?" if near else f"; there are {', '.join(known) or 'none'}"
+        hint = f"; did you mean {near}?" if near else f"; there are {listed(known, 10) or 'none'}"
         raise missing(world, f"no device has attribute {attribute}{hint}", "resourceslices")
     headers = ("NODE", "VALUE", *(one.upper() for one in drivers), "PAIRS")
     document = {

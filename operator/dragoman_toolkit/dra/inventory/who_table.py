@@ -10,6 +10,7 @@ from dragoman.inventory.holders import Holding, User
 from dragoman.inventory.inventory import DeviceState, Inventory, InventoryDevice, take
 from dragoman.maintenance.targets import Target, near
 from dragoman.model.deviceid import DeviceID
+from dragoman.model.fields import parts
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.cluster import subjects
 from dragoman_toolkit.dra.cluster.ended import with_pod
@@ -268,11 +269,9 @@ def _uuid(content: Content | None) -> str:
 
 def _health(user: User, device: InventoryDevice) -> str:
     """Return a health other than Healthy that the kubelet reports (KEP-4680)."""
-    status = user.pod.document.get("status") if user.pod else None
-    containers = status.get("containerStatuses") if isinstance(status, dict) else None
-    for container in containers if isinstance(containers, list) else ():
-        for resource in container.get("allocatedResourcesStatus") or ():
-            for one in resource.get("resources") or ():
+    for container in parts(user.pod and user.pod.document, "status", "containerStatuses"):
+        for resource in parts(container, "allocatedResourcesStatus"):
+            for one in parts(resource, "resources"):
                 named = str(one.get("resourceID") or "")
                 if named.endswith(f"/{device.id.device}") or named == device.id.device:
                     health = str(one.get("health") or "")

@@ -1,6 +1,5 @@
 """The map of the page: nodes with their devices, and what the panel shows about each."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from dragoman.model.deviceid import PoolID
 from dragoman_base.words import listed
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.inventory import top_tables
+from dragoman_toolkit.naturalorder import natural
 
 ATTENTION = "attention"
 USED = "used"
@@ -186,17 +186,3 @@ def _holder(holding: Holding) -> dict[str, Any]:
         "consumed": dict(holding.result.consumed or ()),
     }
     return {key: value for key, value in found.items() if value}
-
-
-_NUMBER = re.compile(r"([0-9]+)", re.ASCII)
-_LONGEST = 64
-"""Digits of a number that count; longer ones are not numbers to people."""
-
-
-def natural(name: str) -> tuple[tuple[str, int], ...]:
-    """Return a key by which names sort in the order of the numbers in them."""
-    parts = _NUMBER.split(name)
-    numbers = [*parts[1::2], "0"]
-    return tuple(
-        (text, int(number[:_LONGEST])) for text, number in zip(parts[::2], numbers, strict=True)
-    )

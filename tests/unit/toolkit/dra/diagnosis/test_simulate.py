@@ -273,6 +273,9 @@ def test_a_file_without_classes_is_no_change(shop: Shop) -> None:
         pytest.param(["--add-node", "no-such-file"], "no-such-file", id="no file"),
         pytest.param(["--add-node", "count=2"], "expected like=NODE", id="like nothing"),
         pytest.param(["--add-node", "like=n,count=0"], "from 1 to 1000", id="no copies"),
+        pytest.param(
+            ["--add-node", f"like=n,count={'9' * 5000}"], "from 1 to 1000", id="many digits"
+        ),
         pytest.param(["--add-node", "like=n,like=m"], "expected like=NODE", id="two nodes"),
         pytest.param(["--without-node", "x"], "node x not found", id="no node to take away"),
         pytest.param(["--without-pod", "x"], "pod default/x not found", id="no such pod"),

@@ -1,6 +1,6 @@
 """Names sort as people count."""
 
-from dragoman_toolkit.dra.ui.nodemap import natural
+from dragoman_toolkit.naturalorder import natural
 
 
 def test_numbers_sort_as_numbers() -> None:
@@ -11,3 +11,7 @@ def test_numbers_sort_as_numbers() -> None:
 
 def test_a_name_of_many_digits_is_no_obstacle() -> None:
     assert sorted(["9" * 10_000, "1"], key=natural) == ["1", "9" * 10_000]
+
+
+def test_what_looks_like_a_number_and_is_none_is_text() -> None:
+    assert sorted(["n²", "n10", "n٣"], key=natural) == ["n10", "n²", "n٣"]
