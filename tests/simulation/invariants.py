@@ -69,7 +69,7 @@ class Invariants:
             lambda: deque(maxlen=WRITES_TO_ONE[0])
         )
         extra = (WRITTEN_BY.get(row, set()) for row in sim.rows)
-        self._may_write = {name for names in extra for name in names}
+        self._writable = {name for names in extra for name in names}
 
     # -- requests
 
@@ -165,7 +165,7 @@ class Invariants:
             self._claim_written(commit)
         elif commit.plural == "pods":
             self._pod_written(commit)
-        elif commit.plural not in self._may_write:
+        elif commit.plural not in self._writable:
             sim.violate("foreign", f"{commit.actor} wrote {commit.plural} {commit.key}")
 
     def _note_taints(self) -> None:

@@ -18,6 +18,7 @@ from typing import Any, Self
 
 import structlog
 
+from dragoman.controllers.context import Context
 from dragoman.controllers.preemption.carrier import Carrier
 from dragoman.controllers.preemption.controller import PreemptionController
 from dragoman.controllers.preemption.preemptions import Preemptions
@@ -175,9 +176,7 @@ class Lives:
             )
             preemptions = Preemptions(client, carrier, policy)
             controller = PreemptionController(
-                client,
-                recorder,
-                lambda: True,
+                Context(client, recorder),
                 policy,
                 after=0.0,
                 tick=0.5,

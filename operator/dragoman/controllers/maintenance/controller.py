@@ -163,7 +163,7 @@ class MaintenanceController:
             self._rules,
             self._namespace,
             _origin(stored),
-            may_write=self._context.leading,
+            leading=self._context.leading,
         )
         self._runs[name] = Run(self._view, writer, order, lambda: self.queue.add(name))
         log.info("Taking devices out of service", name=name, devices=len(devices))
@@ -191,7 +191,7 @@ class MaintenanceController:
             rules,
             self._namespace,
             Origin(),
-            may_write=self._context.leading,
+            leading=self._context.leading,
         )
         for hold in await self.objects.holds(name, rules):
             heir = self._heir(hold)

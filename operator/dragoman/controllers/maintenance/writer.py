@@ -63,7 +63,7 @@ class Writer:
     origin: Origin  # Who holds devices, and why
     grace: int | None = None  # Seconds that evicted pods have to end; None for each pod's own
     # Whether this process leads; asked before each write
-    may_write: Callable[[], bool] = lambda: True
+    leading: Callable[[], bool] = lambda: True
 
     async def do(self, action: Action) -> WriteOutcome:
         """Carry out an action.
@@ -72,7 +72,7 @@ class Writer:
             ApiError: The server does not, for a reason that no other outcome stands for.
             NotLeadingError: Another process leads by now.
         """
-        if not self.may_write():
+        if not self.leading():
             raise NotLeadingError
         match action:
             case CreateTaintRule(selector):
@@ -104,7 +104,7 @@ class Writer:
         The allocation of a held claim is cleared first: kube-scheduler tries pending pods again
         when a claim changes, but not when one is deleted.
         """
-        if not self.may_write():
+        if not self.leading():
             raise NotLeadingError
         resource = self.rules if hold.kind is HoldKind.RULE else self.claims
         assert resource is not None, "a rule was read, so rules are served"
@@ -127,7 +127,7 @@ class Writer:
 
     async def hand_over(self, hold: Hold, heir: Origin) -> None:
         """Make a held claim that of another DeviceMaintenance; the device stays held throughout."""
-        if not self.may_write():
+        if not self.leading():
             raise NotLeadingError
         await self._patch(hold, manifests.handed_over(heir))
 

@@ -72,7 +72,7 @@ class Carrier:
     policy: Callable[[Journal], Policy]
     limits: PreemptionLimits  # How long it may take
     # Whether this process leads; asked before each write
-    may_write: Callable[[], bool] = lambda: True
+    leading: Callable[[], bool] = lambda: True
     post: Post = lambda *_: None  # Posts an Event
     # Called with `plans` or `victims`, and an outcome
     observe: Callable[[str, str], None] = lambda *_: None
@@ -174,7 +174,7 @@ class Carrier:
             return Look(Sight.UNKNOWN)
         policy = self.policy(journal)
         return await surroundings.in_daemon_thread(
-            looked, snapshot, journal, policy, lambda: not self.may_write()
+            looked, snapshot, journal, policy, lambda: not self.leading()
         )
 
     # Writing --------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class Carrier:
             The journal as it is then, None where no other action may follow; and whether anything
             was written.
         """
-        if not self.may_write():
+        if not self.leading():
             raise NotLeadingError
         done = wrote = True
         match action:
@@ -220,7 +220,7 @@ class Carrier:
 
     async def delete_rule(self, name: str, uid: str) -> bool:
         """Delete the rule with this UID; one that is gone needs nothing."""
-        if not self.may_write():
+        if not self.leading():
             raise NotLeadingError
         path = self.rules.path(name=name)
         return await unless_gone(self.client.delete(path, {"preconditions": {"uid": uid}}))

@@ -14,17 +14,17 @@ from typing import Any
 from dragoman import metrics, surroundings
 from dragoman.allocation import StoppedError
 from dragoman.cluster.reader import Reader
+from dragoman.controllers.context import Context
 from dragoman.controllers.preemption.planning import CRUCIAL, NEEDED, PlannedPreemptions, compute
 from dragoman.controllers.preemption.preemptions import Preemptions, take_over
 from dragoman.controllers.preemption.reports import Reports
 from dragoman.controllers.preemption.waiting import may_preempt
 from dragoman.inventory.snapshots.documents import reduced
 from dragoman.kube.backoff import Backoff
-from dragoman.kube.client import Client, items
+from dragoman.kube.client import items
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.discovery import NotServedError
 from dragoman.kube.errors import ApiError
-from dragoman.kube.events import EventRecorder
 from dragoman.kube.resources import PODS
 from dragoman.logs import logger
 from dragoman.preemption import journal
@@ -67,9 +67,7 @@ class PreemptionController:
     """Plans for pods that wait for devices, while this process leads.
 
     Args:
-        client: Where objects are read, and DevicePreemptions are written.
-        recorder: Where Events go.
-        leading: Whether this process may write now.
+        context: Of the process; in mode on with the account of preemption.
         policy: What is allowed.
         after: Seconds for which the scheduler must have refused a pod.
         tick: See `TICK`.
@@ -83,9 +81,7 @@ class PreemptionController:
 
     def __init__(  # noqa: PLR0913 — the composition root names each part
         self,
-        client: Client,
-        recorder: EventRecorder,
-        leading: Callable[[], bool],
+        context: Context,
         policy: Policy,
         *,
         after: float = 10.0,
@@ -95,13 +91,13 @@ class PreemptionController:
         preemptions: Preemptions | None = None,
         stood_down: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._client = client
-        self._leading = leading
+        self._client = context.client
+        self._leading = context.leading
         self._policy = policy
         self._after = after
         self._tick = tick
         self._interval = interval
-        self._reports = Reports(client, recorder)
+        self._reports = Reports(context.client, context.recorder)
         self._stored = stored
         self._preemptions = preemptions
         self._stood_down = stood_down

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from dragoman import metrics
@@ -44,16 +45,15 @@ async def start(process: Process) -> Run:
 
 async def _run(process: Process, policy: Policy) -> None:
     """Run the controller until cancelled; in mode on once DeviceTaintRules are served."""
-    client, settings, recorder = process.client, process.settings, process.recorder
-    leading, stored = process.leading, process.cluster.waiting
-    served = process.cluster.served
+    context, settings = process.context, process.settings
+    served, stored = process.cluster.served, process.cluster.waiting
     reporting = PreemptionController(
-        client, recorder, leading, policy, after=settings.preemption_after, stored=stored
+        context, policy, after=settings.preemption_after, stored=stored
     )
     if settings.preemption != "on":
         await reporting.run()
         return
-    rules = await _rules(client, reporting)
+    rules = await _rules(context.client, reporting)
     log.info("Preempting for devices", api_version=rules.api_version)
     account = settings.preemption_account
     credentials = Credentials(
@@ -67,20 +67,18 @@ async def _run(process: Process, policy: Policy) -> None:
             rules,
             policy=lambda journal: preemptions.allowed(journal),  # noqa: PLW0108 — made below
             limits=_limits(settings),
-            may_write=leading,
-            post=_poster(recorder),
+            leading=context.leading,
+            post=_poster(context.recorder),
             observe=_observe,
         )
         preemptions = Preemptions(own, carrier, policy)
         await PreemptionController(
-            own,
-            recorder,
-            leading,
+            replace(context, client=own),
             policy,
             after=settings.preemption_after,
             stored=stored,
             preemptions=preemptions,
-            stood_down=lambda pod: _say_stand_down(recorder, settings.namespace, pod),
+            stood_down=lambda pod: _say_stand_down(context.recorder, settings.namespace, pod),
         ).run()
 
 

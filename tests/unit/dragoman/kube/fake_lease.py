@@ -133,7 +133,7 @@ class Candidate:
             self.led.append((began, clock()))
 
     @property
-    def may_write(self) -> bool:
+    def leading(self) -> bool:
         """Whether a worker would write now."""
         return self.works and self.leader_elector.leading
 

@@ -145,7 +145,7 @@ def test_a_leader_that_cannot_renew_has_stopped_before_another_starts(
         second = Candidate(server, "second")
         await asyncio.sleep(5)
         spoil(first.line)
-        stopped = await until(lambda: not first.may_write, TERMS.renew_deadline + 0.1)
+        stopped = await until(lambda: not first.leading, TERMS.renew_deadline + 0.1)
         assert stopped > TERMS.renew_deadline - TERMS.retry_period * 1.5
         assert not second.works
         if not first.line.loses_answers:
@@ -242,7 +242,7 @@ def test_wall_clocks_that_jump_change_nothing(play: Play, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("seed", range(examples(8)))
-def test_never_two_may_write_however_the_lines_to_the_server_fail(play: Play, seed: int) -> None:
+def test_never_two_lead_however_the_lines_to_the_server_fail(play: Play, seed: int) -> None:
     chance = random.Random(seed)
 
     async def scene(server: LeaseServer) -> None:
@@ -250,7 +250,7 @@ def test_never_two_may_write_however_the_lines_to_the_server_fail(play: Play, se
         led = set()
         for step in range(4000):
             await asyncio.sleep(0.05)
-            writers = [one.leader_elector.identity for one in candidates if one.may_write]
+            writers = [one.leader_elector.identity for one in candidates if one.leading]
             assert len(writers) <= 1, f"step {step}: {writers}"
             led.update(writers)
             if step % 60 == 0:

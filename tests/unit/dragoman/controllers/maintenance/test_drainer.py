@@ -293,7 +293,7 @@ def test_two_drains_of_one_device_share_its_hold() -> None:
 def test_a_process_that_does_not_lead_writes_nothing() -> None:
     async def play() -> None:
         stage = Stage(4, HoldKind.RULE)
-        await stage.start(may_write=lambda: False)
+        await stage.start(leading=lambda: False)
         with pytest.raises(NotLeadingError):
             await stage.drainer.step()
         assert not stage.model.objects

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.controllers.context import Context
 from dragoman.controllers.preemption.carrier import Carrier
 from dragoman.controllers.preemption.controller import PreemptionController
 from dragoman.controllers.preemption.planning import PlannedPreemptions, compute, looked
@@ -80,9 +81,7 @@ async def played(server: Evicting, *, on: bool) -> Json:
         client, CLAIMS, CLAIMS, RULES, lambda _: LENIENT, limits, clock=lambda: begins
     )
     made = PreemptionController(
-        client,
-        EventRecorder(client),
-        lambda: True,
+        Context(client, EventRecorder(client)),
         LENIENT,
         after=0.0,
         tick=0.001,

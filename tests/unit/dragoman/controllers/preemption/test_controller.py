@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dragoman.allocation import Cluster, DeviceID
+from dragoman.controllers.context import Context
 from dragoman.controllers.preemption import controller, planning
 from dragoman.controllers.preemption.carrier import Carrier
 from dragoman.controllers.preemption.controller import OBJECTS, PreemptionController
@@ -75,9 +76,7 @@ async def running(
     client: Any = server
     recorder = EventRecorder(client)
     made = PreemptionController(
-        client,
-        recorder,
-        leading,
+        Context(client, recorder, leading),
         Policy(),
         after=0.0,
         tick=0.005,

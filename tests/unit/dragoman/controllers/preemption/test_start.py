@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.controllers.context import Context
 from dragoman.controllers.preemption import start
 from dragoman.controllers.preemption.controller import PreemptionController
 from dragoman.kube import discovery
@@ -49,10 +50,8 @@ async def test_plans_are_only_reported_until_rules_are_served(
     served = dict(apiserver.SERVED)
     monkeypatch.setattr(apiserver, "SERVED", {**served, RULES: ()})
     process: Any = SimpleNamespace(
-        client=server,
+        context=Context(server, EventRecorder(server)),
         settings=Settings(preemption="on", preemption_after=0.0, preemption_account="account"),
-        recorder=EventRecorder(server),
-        leading=lambda: True,
         cluster=SimpleNamespace(
             pods="pods",
             require=lambda _: None,
