@@ -25,13 +25,16 @@ def claim_due(claim: Claim, pools: Pools, rules: ActiveRules) -> Due | None:
         pools: Published devices.
         rules: DeviceTaintRules that evict.
     """
-    due: Due | None = None
-    for device in claim.devices:
-        for reason, taint in device_taints(device.id, pools, rules):
-            tolerated = _tolerated(device, taint)
-            if tolerated is not None:
-                due = Due(unix(taint.added) + tolerated, (reason,), tolerated).joined(due)
-    return due
+    found = [
+        (reason, unix(taint.added) + tolerated, tolerated)
+        for device in claim.devices
+        for reason, taint in device_taints(device.id, pools, rules)
+        if (tolerated := _tolerated(device, taint)) is not None
+    ]
+    if not found:
+        return None
+    reasons, whens, shortest = zip(*found, strict=True)
+    return Due(min(whens), tuple(sorted({*reasons})), min(shortest))
 
 
 def device_taints(

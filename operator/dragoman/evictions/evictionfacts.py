@@ -54,13 +54,17 @@ class Due:
     reasons: tuple[EvictionReason, ...]  # In their order, each once
     tolerated: float = 0.0  # Seconds from the taint until then, the shortest of all reasons
 
-    def after(self, now: float) -> float:
+    def after(self, now: float, seen: float = 0.0) -> float:
         """Return the seconds until then; 0 or less for now.
 
         Never more than is tolerated, because a taint that is seen was not added in the future:
         this clock, or the one that gave its time, is wrong.
+
+        Args:
+            now: Unix time.
+            seen: Seconds for which the taint has been seen, by a clock that nothing sets.
         """
-        return min(self.when - now, self.tolerated)
+        return min(self.when - now, self.tolerated - seen)
 
     def joined(self, other: Due | None) -> Due:
         """Return the earlier time with the reasons of both."""

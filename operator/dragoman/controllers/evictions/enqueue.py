@@ -114,7 +114,7 @@ class EvictionObserver:
             return
         if old is None or _uses(old) != _uses(new):
             self.evaluate_pod(new)
-        elif old.metadata.deleting != new.metadata.deleting:
+        if old is not None and old.metadata.deleting != new.metadata.deleting:
             planned = self.state.planned.get(new.metadata.uid)
             if planned is not None:  # it counts as pending no longer
                 self._enqueue_rules(planned.due)
@@ -161,7 +161,8 @@ class EvictionObserver:
             return
         if self.state.is_evicted(uid) or (known is not None and known.due == due):
             return
-        self.state.planned[uid] = PlannedEviction((pod.metadata.namespace, pod.metadata.name), due)
+        place = (pod.metadata.namespace, pod.metadata.name)
+        self.state.planned[uid] = PlannedEviction(place, due, surroundings.monotonic())
         self.enqueue(uid)
         self._enqueue_rules(due if known is None else due.joined(known.due))
 
@@ -191,15 +192,16 @@ class EvictionObserver:
         """Enqueue a planned eviction for its time."""
         planned = self.state.planned[uid]
         key = EvictionKey("pod", *planned.place, uid)
-        after = self.after(planned.due)
+        after = self.after(planned)
         if after > 0:
             self.queue.add_after(key, after)
         else:
             self.queue.add(key)
 
-    def after(self, due: Due) -> float:
+    def after(self, planned: PlannedEviction) -> float:
         """Return the seconds until an eviction may begin; 0 or less for now."""
-        return due.after(self._clock()) + self._delay
+        seen = surroundings.monotonic() - planned.since
+        return planned.due.after(self._clock(), seen) + self._delay
 
     def _enqueue_rules(self, due: Due) -> None:
         """Enqueue rules for their conditions, when more changes of their pods were seen."""

@@ -26,6 +26,7 @@ class PlannedEviction:
 
     place: Place  # Namespace and name
     due: Due  # When, and why
+    since: float  # Monotonic seconds, when this was planned
 
 
 class EvictionState:

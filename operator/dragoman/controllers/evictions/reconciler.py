@@ -86,7 +86,7 @@ class EvictionReconciler:
         planned = self._state.planned.get(key.uid)
         if planned is None or self._state.is_evicted(key.uid):
             return
-        after = self._observer.after(planned.due)
+        after = self._observer.after(planned)
         if after > 0:
             self._queue.add_after(key, after)
             return

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from dragoman.kube.errors import ApiError
 from tests.unit.dragoman.claims.objects import ClaimObject, PodObject, pod
 from tests.unit.dragoman.controllers.evictions.model import Fate, Pods, controlling
-from tests.unit.dragoman.evictions.builders import DRIVER, a_rule, a_slice, pair, result, taint
+from tests.unit.dragoman.evictions.builders import DRIVER, T0, a_rule, a_slice, pair, result, taint
 from tests.unit.dragoman.kube.virtual_time import in_virtual_time
 from tests.unit.examples import examples
 
@@ -165,6 +166,35 @@ async def test_the_event_of_an_eviction_is_posted_once_however_often_the_mark_fa
 
 LATER = {"operator": "Exists", "tolerationSeconds": 10**12}
 SOON = {"operator": "Exists", "tolerationSeconds": 60}
+
+
+@in_virtual_time
+async def test_a_taint_of_the_future_is_tolerated_once() -> None:
+    """The clock that gave its time, or this one, is wrong by a year."""
+    user, held = pair("a", result("gpu-0", SOON))
+    api = Pods(user)
+    year = time.time() - T0 + 366 * 86400
+    async with controlling(api, held, rules=(a_rule(after=year),)):
+        await asyncio.sleep(59)
+        assert api.deletions == {}
+        await asyncio.sleep(3)
+    assert api.deletions == {"a": 1}
+
+
+@in_virtual_time
+async def test_a_deletion_that_comes_with_another_change_of_the_pod_changes_the_condition() -> None:
+    """As where a list has what several events would have said."""
+    user, held = pair("a", result("gpu-0", LATER))
+    api = Pods(user)
+    async with controlling(api, held, rules=(RULE,)) as controller:
+        await asyncio.sleep(30)
+        settled = controller.queue.delayed
+        gone = user.bound("more", "b").changed("metadata", "resourceVersion", to="9")
+        gone = gone.changed("metadata", "deletionTimestamp", to="2026-01-01T00:00:00Z")
+        api.watchers[0](gone.document)
+        assert controller.queue.delayed == settled + 1, "the rule is reconciled again"
+
+
 DEVICES = tuple(f"gpu-{index}" for index in range(4))
 World = tuple[list[PodObject], list[ClaimObject], dict[str, str]]
 
