@@ -1,5 +1,7 @@
 """The login of kopf's own watches, in processes that kopf runs."""
 
+from urllib.parse import urlsplit
+
 import aiohttp
 import kopf
 
@@ -11,7 +13,7 @@ def kopf_session(credentials: Credentials) -> kopf.AiohttpSession:
 
     aiohttp knows proxies of http and https; through one of socks5 each request fails.
     """
-    by_socks = credentials.proxy.startswith("socks5:")
+    by_socks = urlsplit(credentials.proxy).scheme == "socks5"
 
     async def authorize(
         request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType

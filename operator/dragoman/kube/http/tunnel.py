@@ -8,6 +8,7 @@ socks5, and a URL's user and password are for the proxy.
 import struct
 from base64 import b64encode
 from collections.abc import Callable, Generator
+from ipaddress import ip_address
 from typing import NamedTuple, TypeAlias
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -50,7 +51,11 @@ def proxy_of(url: str) -> Proxy:
     Raises:
         ValueError: The URL has no host, or a scheme that is not in PORTS.
     """
-    parts = urlsplit(url)
+    expected = "expected a URL with a host, such as http://proxy.example.com:3128"
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # quotes the URL, which may have a password
+        raise ValueError(expected) from None
     if parts.scheme not in PORTS:
         schemes = "http, https, or socks5"
         raise ValueError(f'unsupported scheme "{parts.scheme}", must be {schemes}')
@@ -59,7 +64,7 @@ def proxy_of(url: str) -> Proxy:
     except ValueError:
         port = 0
     if not parts.hostname or not port:
-        raise ValueError("expected a URL with a host, such as http://proxy.example.com:3128")
+        raise ValueError(expected)
     way = _socks if parts.scheme == "socks5" else _connect
 
     def negotiate(host: str, port: int) -> Negotiation:
@@ -111,9 +116,9 @@ def _socks(proxy: SplitResult, host: str, port: int) -> Negotiation:
             raise ProxyError(f"proxy {_name(proxy)} rejects its user and password")
         received = received[2:]
     elif method:
-        raise ProxyError(f"proxy {_name(proxy)} wants user and password: put them into proxy-url")
-    name = host.encode("idna" if not host.isascii() else "ascii")
-    received += yield b"\x05\x01\x00\x03" + _counted(name) + struct.pack("!H", port)
+        wants = "another login than" if user else "user and password: put them into"
+        raise ProxyError(f"proxy {_name(proxy)} wants {wants} proxy-url")
+    received += yield b"\x05\x01\x00" + _address(host) + struct.pack("!H", port)
     received = yield from _more(proxy, received, 5)
     if reply := received[1]:
         text = _SOCKS_ERRORS[min(reply, len(_SOCKS_ERRORS)) - 1]
@@ -132,6 +137,18 @@ def _more(
     if received[0] != version:
         raise ProxyError(f"proxy {_name(proxy)}: expected an answer of SOCKS 5")
     return received
+
+
+def _address(host: str) -> bytes:
+    """Return a host as SOCKS 5 names it: addresses by number, as in client-go."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        try:
+            return b"\x03" + _counted(host.encode("ascii" if host.isascii() else "idna"))
+        except UnicodeError as error:
+            raise ProxyError(f"{host} is no name of a host") from error
+    return (b"\x01" if address.version == 4 else b"\x04") + address.packed
 
 
 def _counted(text: bytes) -> bytes:

@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from ipaddress import ip_address
 
 
 class Tunnels:
@@ -12,6 +13,7 @@ class Tunnels:
     def __init__(self, password: bytes = b"") -> None:
         self.password = password
         self.targets: list[str] = []
+        self.numbers = 0  # Targets that were addresses, not names
         self.refuses = False
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -65,11 +67,15 @@ class Tunnels:
             writer.write(b"\x01" + (b"\x00" if fine else b"\x01"))
             if not fine:
                 return None
-        await reader.readexactly(4)
-        name = await reader.readexactly((await reader.readexactly(1))[0])
+        kind = (await reader.readexactly(4))[3]
+        if kind == 3:
+            host = (await reader.readexactly((await reader.readexactly(1))[0])).decode()
+        else:
+            host = str(ip_address(await reader.readexactly({1: 4, 4: 16}[kind])))
+            self.numbers += 1
         port = int.from_bytes(await reader.readexactly(2), "big")
         writer.write(b"\x05" + (b"\x02" if self.refuses else b"\x00") + b"\x00\x01" + bytes(6))
-        return None if self.refuses else (name.decode(), port)
+        return None if self.refuses else (host, port)
 
     async def carry(
         self, target: tuple[str, int], reader: asyncio.StreamReader, writer: asyncio.StreamWriter

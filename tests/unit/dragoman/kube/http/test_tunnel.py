@@ -8,7 +8,7 @@ import pytest
 from dragoman.kube.client import Client
 from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.errors import ApiError
-from dragoman.kube.http.tunnel import proxy_of
+from dragoman.kube.http.tunnel import ProxyError, proxy_of
 from dragoman.kube.kopfsession import kopf_session
 from dragoman.kube.kubeconfig import ConnectionSettingsError, Credentials
 from tests.support.certificates import Authority
@@ -52,6 +52,41 @@ async def test_a_server_answers_behind_a_proxy(
         assert answer == {"kind": "Pod"}
         # As in kubectl, names are resolved by the proxy.
         assert tunnels.targets == [f"localhost:{fake.port}"]
+
+
+async def test_socks_takes_addresses_by_number(tmp_path: Path, authority: Authority) -> None:
+    """A proxy resolves what it gets as a name, and many have no answer for an address."""
+    tunnels = Tunnels()
+    serving = server_context(authority.serving("server"))
+    async with fake_server(FINE, server=serving) as (fake, _), listening(tunnels) as port:
+        server, proxy = f"https://127.0.0.1:{fake.port}", f"socks5://127.0.0.1:{port}"
+        assert await ask(tmp_path, authority, server, proxy) == {"kind": "Pod"}
+    assert (tunnels.numbers, tunnels.targets) == (1, [f"127.0.0.1:{fake.port}"])
+
+
+def test_an_address_of_version_6_is_sixteen_bytes_for_socks() -> None:
+    opened = proxy_of("socks5://proxy.example.com").negotiate("::1", 6443)
+    next(opened)
+    assert opened.send(b"\x05\x00") == b"\x05\x01\x00\x04" + bytes(15) + b"\x01\x19\x2b"
+
+
+@pytest.mark.parametrize("host", ["ü" * 70, "a" * 256])
+def test_a_host_that_socks_cannot_name_is_an_error_of_the_proxy(host: str) -> None:
+    opened = proxy_of("socks5://proxy.example.com").negotiate(host, 6443)
+    next(opened)
+    with pytest.raises(ProxyError):
+        opened.send(b"\x05\x00")
+
+
+@pytest.mark.parametrize(
+    ("account", "says"),
+    [("", "user and password: put them into proxy-url"), ("a:b@", "another login than proxy-url")],
+)
+def test_a_socks_proxy_without_a_common_login_says_what_it_wants(account: str, says: str) -> None:
+    opened = proxy_of(f"socks5://{account}proxy.example.com").negotiate("api", 6443)
+    next(opened)
+    with pytest.raises(ProxyError, match=says):
+        opened.send(b"\x05\xff")
 
 
 async def test_kopf_goes_through_the_proxy(tmp_path: Path, authority: Authority) -> None:
@@ -133,6 +168,7 @@ def test_an_address_of_version_6_has_brackets_in_connect(address: str) -> None:
         ("proxy.example.com:3128", "unsupported scheme"),
         ("http://", "expected a URL with a host"),
         ("http://proxy:port", "expected a URL with a host"),
+        ("http://u:secret\u2100@proxy:80", "expected a URL with a host"),
     ],
 )
 def test_a_proxy_of_another_kind_is_refused_in_the_words_of_kubectl(
