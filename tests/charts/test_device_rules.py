@@ -25,9 +25,11 @@ def util(
     return {"series": f"{name}{{{labels}}}", "values": values}
 
 
-def info(device: str, claim: str, pod: str, values: str = "1x200", namespace: str = "ml") -> Any:
+def info(
+    device: str, claim: str, pod: str, values: str = "1x200", namespace: str = 'namespace="ml"'
+) -> Any:
     labels = (
-        f'driver="gpu.nvidia.com", pool="n", device="{device}", node="n", namespace="{namespace}", '
+        f'driver="gpu.nvidia.com", pool="n", device="{device}", node="n", {namespace}, '
         f'claim="{claim}", class="gpu", request="r", pod="{pod}"'
     )
     return {"series": f"dragoman_device_info{{{labels}}}", "values": values}
@@ -67,6 +69,14 @@ WORLDS: dict[str, tuple[list[Any], str, list[Any]]] = {
         [info("g0", "a", "p"), info("g0", "a", "q"), util("g0", "p", "50x200")],
         "dragoman:namespace_devices:busy",
         busy(0.5),
+    ),
+    "namespaces that Prometheus renamed": (
+        [
+            info("g0", "a", "p", namespace='namespace="dragoman-system", exported_namespace="ml"'),
+            util("g0", "p", "50x200"),
+        ],
+        "dragoman:claim_utilization:ratio",
+        claims(a=0.5),
     ),
     "a MIG device": (
         [
