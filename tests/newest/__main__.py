@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from docs.generate_faults import FEATURES
@@ -111,7 +112,7 @@ class Run:
             cases = self._given.cases
             worlds = versions.name(NEWEST)
             found = allocations.random(oracle, self._known, cases, self._seed, worlds)
-        return Found(found.stage, found.compared, found.differences, tuple(built.missing))
+        return replace(found, missing=(*found.missing, *built.missing))
 
     def _selectors(self, stage: str) -> Found:
         built = oracles.start("selectors", self._release, self._scratch, self._replaced)
@@ -119,8 +120,10 @@ class Run:
             return Found(stage, NOTHING, tuple(built.differences))
         with built.oracle as oracle:
             if stage == "recorded selectors":
-                return selectors.vectors(oracle, self._known)
-            return selectors.random(oracle, self._known, self._given.cases, self._seed)
+                found = selectors.vectors(oracle, self._known)
+            else:
+                found = selectors.random(oracle, self._known, self._given.cases, self._seed)
+        return replace(found, missing=(*found.missing, *built.missing))
 
     def _manifests(self) -> Found:
         missing = suites.pin(self._release, self._scratch, self._replaced)

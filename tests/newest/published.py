@@ -56,8 +56,11 @@ def release(tag: str) -> Release:
 
 
 def newest(tags: Iterable[str]) -> str:
-    """Return the newest release among tags; other tags do not count."""
-    return max((tag for tag in tags if _RELEASE.fullmatch(tag)), key=order)
+    """Return the newest release among tags; other tags do not count. Raise ValueError for none."""
+    found = max((tag for tag in tags if _RELEASE.fullmatch(tag)), key=order, default="")
+    if not found:
+        raise ValueError(f"the module proxy names no release of {KUBERNETES}")
+    return found
 
 
 def run(command: Sequence[str], folder: Path | None = None, **environment: str) -> str:

@@ -23,9 +23,13 @@ Json = dict[str, Any]
 
 
 def vectors(oracle: Oracle, known: Version) -> Found:
-    """Compare the answers to every recorded selector, in environments with and without lists."""
+    """Compare the answers to every recorded selector, in environments with and without lists.
+
+    Raises:
+        RuntimeError: They are absent.
+    """
     if not cel_columns.VECTORS.exists():
-        return Found("recorded selectors", "none", missing=("the recorded selectors are absent",))
+        raise RuntimeError("the recorded selectors are absent")
     asked = [
         {
             "op": "dra",

@@ -1,12 +1,15 @@
 """How `make newest` finds the newest release, and names what differs."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from tests.newest import api, causes, gates, notes, published, report, sources
+from tests.conformance import cel_columns
+from tests.conformance.oracle import Oracle
+from tests.newest import api, causes, gates, notes, published, report, selectors, sources, suites
 from tests.newest.report import Difference, Found
 
 
@@ -15,6 +18,23 @@ def test_a_release_is_newer_than_its_candidates_and_other_tags_do_not_count() ->
     assert published.newest(tags) == "v1.38.0-beta.0"
     assert published.newest([*tags, "v1.38.0-rc.0"]) == "v1.38.0-rc.0"
     assert published.newest([*tags, "v1.38.0", "v1.38.0-rc.1"]) == "v1.38.0"
+
+
+def test_no_release_is_an_error_that_says_so() -> None:
+    with pytest.raises(ValueError, match="names no release"):
+        published.newest(["latest"])
+
+
+def test_what_could_not_run_is_not_taken_for_equal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stage that raises is reported as not compared, and runs again the next time."""
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(RuntimeError, match="Kubernetes' own tests"):
+        suites.upstream(published.release("v1.38.0"), tmp_path, 1)
+    monkeypatch.setattr(cel_columns, "VECTORS", tmp_path / "absent")
+    with pytest.raises(RuntimeError, match="recorded selectors are absent"):
+        selectors.vectors(cast(Oracle, None), (1, 37))
 
 
 def test_the_other_modules_of_a_release_have_versions_of_their_own() -> None:
