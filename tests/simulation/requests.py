@@ -111,7 +111,8 @@ def _list(
     """List: consistent without a resourceVersion, any state of the watch cache with 0."""
     token = query.get("continue", "")
     begin, _, after = token.partition("/")
-    version = int(begin) if token else server.rv
+    exact = query.get("resourceVersionMatch") == "Exact"
+    version = int(begin) if token else int(query["resourceVersion"]) if exact else server.rv
     cached = query.get("resourceVersion") == "0" and instance is not None
     if cached and instance is not None:
         version = min(version, instance.version(plural))
@@ -122,9 +123,11 @@ def _list(
         for key, one in sorted(server.at(plural, version).items())
         if selects(key, one, namespace, query) and f"{key[0]}/{key[1]}" > after
     ]
-    metadata = {"resourceVersion": str(version)}
+    metadata: Json = {"resourceVersion": str(version)}
     limit = int(query.get("limit") or 0)
     if limit and len(items) > limit and not cached:
+        if not query.keys() & {"fieldSelector", "labelSelector"}:
+            metadata["remainingItemCount"] = len(items) - limit
         items = items[:limit]
         last = items[-1]["metadata"]
         metadata["continue"] = f"{version}/{last.get('namespace', '')}/{last['name']}"

@@ -35,6 +35,7 @@ class ScriptedServer:
         url: Where it listens.
         version: What it answers to those who only ask how far it has come.
         refusals: How often it refuses to say so.
+        count: How many objects it says that it had; None for as many as it told of.
     """
 
     script: list[Answer] = field(default_factory=list)
@@ -42,6 +43,7 @@ class ScriptedServer:
     url: str = ""
     version: int = 1_000_000
     refusals: int = 0
+    count: int | None = None
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     @asynccontextmanager
@@ -65,6 +67,10 @@ class ScriptedServer:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         if request.query.get("limit") == "1":
+            if "resourceVersionMatch" in request.query:
+                count = len(request.app[TOLD]) if self.count is None else self.count
+                metadata = {"continue": "more", "remainingItemCount": count}
+                return await plain(200, {"items": [], "metadata": metadata})(request)
             self.refusals -= 1
             answer = refused(403) if self.refusals >= 0 else page((), self.version)
             return await answer(request)

@@ -12,21 +12,22 @@ So facts arrive out of order: a response overtakes the watch, and a list is olde
 was made while it was being read. The store decides by resourceVersion. It never goes back, and it
 remembers the UIDs of what was deleted, so that a late event revives no object. Only etcd restored
 from a backup makes the server itself older; `roll_back` then trusts the next list, whatever its
-versions are. The first to notice calls it: a reflector, or a read behind an own write.
+versions are. The first to notice calls it: a reflector, or the answer to an own write or read.
 
 Most events of a busy cluster change nothing here, so those must cost next to nothing. `predicate`
 looks at the bytes of an object before it is parsed; `is_own_write` and `is_unchanged` drop an event
-whose content is stored already. An object that is stored always concerns its informer: its
-deletion, or the change that ends the interest in it, must not be lost.
+whose content is stored already. An object that is stored, or is about to be, always concerns its
+informer: its deletion, or the change that ends the interest in it, must not be lost.
 
 Facts are frozen, and callbacks get (old, new) after the store has the change. A callback that fails
 is logged and stops no other one: controllers share informers (docs/adr/0016). Callbacks enqueue
-keys and do nothing else; reconcilers read the store when their turn comes.
+keys, and compute what to enqueue; none of them waits or writes. Reconcilers read the store when
+their turn comes.
 """
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
@@ -52,6 +53,10 @@ _HEAD = 1024
 log = logger("dragoman.informer")
 
 
+def _every(_: object) -> bool:
+    return True
+
+
 @dataclass(eq=False)
 class Informer(Generic[Fact]):
     """Keeps a store of facts like the API server's objects of one resource.
@@ -72,9 +77,9 @@ class Informer(Generic[Fact]):
     departed: Callable[[Fact | None, Fact | None], None] = lambda _known, _final: None
     # Whether an object, as JSON bytes, concerns this informer at all; one that is stored always
     # does
-    predicate: Callable[[bytes], bool] = lambda _: True
+    predicate: Callable[[bytes], bool] = _every
     # Whether a fact is stored; one that no longer is leaves the store
-    keeps: Callable[[Fact], bool] = lambda _: True
+    keeps: Callable[[Fact], bool] = _every
     # Whether a resourceVersion is the result of an own write, whose response is in the store
     # already
     is_own_write: Callable[[bytes], bool] = lambda _: False
@@ -100,6 +105,11 @@ class Informer(Generic[Fact]):
     def query(self) -> dict[str, str]:
         """The query parameters that lists and watches have in common."""
         return {"fieldSelector": self.field_selector} if self.field_selector else {}
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether every object of the resource is stored."""
+        return self.predicate is _every and self.keeps is _every and not self.field_selector
 
     def observe(self, observer: Callable[[Fact | None, Fact | None], None]) -> None:
         """Tell an observer of everything that is stored, and of each change from now on."""
@@ -147,17 +157,19 @@ class Informer(Generic[Fact]):
         place = (str(metadata.get("namespace") or ""), str(metadata.get("name")))
         return self.store.get(*place) is not None
 
-    def concerns_line(self, line: bytes) -> bool:
-        """Whether the object of a watch line must be handled."""
+    def concerns_line(self, line: bytes, awaited: Collection[tuple[str, str]] = ()) -> bool:
+        """Whether the object of a watch line must be handled.
+
+        Args:
+            line: The line as it arrives.
+            awaited: Namespaces and names of objects that lines ahead of it are about.
+        """
         if self.predicate(line):
             return True
-        if not len(self.store):
+        if not awaited and not len(self.store):
             return False
-        # The API server writes an object's name before everything that users can choose.
-        place = _PLACE.search(line, 0, _HEAD)
-        if place is None:
-            return True
-        return self.store.get((place[2] or b"").decode(), place[1].decode()) is not None
+        place = place_of(line)
+        return place is None or place in awaited or self.store.get(*place) is not None
 
     def roll_back(self) -> None:
         """List again, and trust that list: etcd was restored, and has older versions."""
@@ -349,6 +361,15 @@ class Informer(Generic[Fact]):
             name=name,
             error=str(error),
         )
+
+
+def place_of(line: bytes) -> tuple[str, str] | None:
+    """Return namespace and name of the object of a watch line; None where they are not found."""
+    # The API server writes an object's name before everything that users can choose.
+    place = _PLACE.search(line, 0, _HEAD)
+    if place is None:
+        return None
+    return (place[2] or b"").decode(errors="replace"), place[1].decode(errors="replace")
 
 
 def _is_before(found: HasMetadata, known: HasMetadata) -> bool:

@@ -20,11 +20,12 @@ Two things are not in client-go's reflector:
 
 * Lines are judged as bytes, before they are parsed (`_is_wanted`). kopf's own watches cost 200 to
   700 microseconds of CPU per event, this one about 20 (docs/adr/0004). A line may be dropped as
-  unchanged only while no line ahead of it waits: that one may be what makes it a change.
+  unchanged only while no line ahead of it waits: that one may be what makes it a change. One of no
+  interest is kept where a line about its object waits, which may store it.
 * After an outage without any answer, etcd may have been restored from a backup. A watch at a
   version that the server has not issued yet would stay silent for as long as it takes to get there.
-  So the reflector first asks whether the server still has the newest object that is stored
-  (`_check_rollback`), and lists again where it may not.
+  So the reflector first asks whether the server still has the newest object that is stored, and at
+  its version had as many objects (`_check_rollback`), and lists again where it may not.
 
 The handlers are those that kopf would call, with the same raw events.
 """
@@ -40,7 +41,7 @@ from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import pages
 from dragoman.kube.decoding import decode
 from dragoman.kube.errors import ApiError
-from dragoman.kube.informer import Informer
+from dragoman.kube.informer import Informer, place_of
 from dragoman.kube.store import HasMetadata
 from dragoman.kube.watchhealth import WatchHealth
 from dragoman.logs import logger
@@ -78,7 +79,9 @@ class Reflector:
     """Where the watch last received an ERROR event and continued."""
     _last_list_version: int = 0
     _undelivered: int = 0
-    """Lines of the watch that have arrived and are not handled yet."""
+    """Lines that have arrived and are not handled yet."""
+    _awaited: set[tuple[str, str]] = field(default_factory=set)
+    """Namespaces and names of their objects."""
     _use_watch_list: bool = True
     _verify_version: bool = False
     _must_list: bool = False
@@ -149,7 +152,8 @@ class Reflector:
         etcd may have been restored. A watch would stay silent at a version that the server has not
         issued yet. Where it has issued as many since, the newest stored fact shows: the server
         still has it in that version, or everything is listed again. (Responses to own writes are
-        stored before the watch has them.)
+        stored before the watch has them.) What was deleted after the backup and before the first
+        list here shows in the number of objects alone.
         """
         informer, newest = self.informer, self.informer.store.newest
         query = {**informer.query, "limit": "1"}
@@ -165,7 +169,31 @@ class Reflector:
                 found = await informer.read(metadata.namespace, metadata.name)
             if found is None or found.metadata.resource_version != known:
                 informer.roll_back()
+        if not self._must_list and self._version and not await self._had_as_many():
+            informer.roll_back()
         self._verify_version = False
+
+    async def _had_as_many(self) -> bool:
+        """Whether the server had as many objects at the newest version here as are stored.
+
+        It counts them beside a page of one object. Where it does not say, they count as equal.
+        """
+        informer, version = self.informer, self._version
+        if not informer.keeps_all:
+            return True
+        if is_older(version, informer.store.newest_version):
+            version = informer.store.newest_version
+        at = {"resourceVersion": version, "resourceVersionMatch": "Exact", "limit": "1"}
+        try:
+            page = await informer.client.get(informer.path, **at)
+        except ApiError as error:
+            if error.code != 410:
+                raise
+            return False
+        more = page["metadata"].get("remainingItemCount")
+        if more is None and page["metadata"].get("continue"):
+            return True
+        return len(page["items"] or ()) + int(more or 0) == len(informer.store)
 
     async def _back_off(self, cause: str, error: Exception) -> None:
         self.health.failed(getattr(error, "code", 0))
@@ -228,16 +256,18 @@ class Reflector:
         query = self._watch_query(
             sendInitialEvents="true", resourceVersionMatch="NotOlderThan", resourceVersion=""
         )
-        lines = self.informer.client.lines(self.informer.path, query, self._is_relevant)
+        self._undelivered = 0
+        lines = self.informer.client.lines(self.informer.path, query, self._is_listed)
         async for line in lines:
             if b'"BOOKMARK"' in line[:24]:
                 metadata = decode(line)["object"]["metadata"]
                 if INITIAL_EVENTS_END in (metadata.get("annotations") or {}):
                     return str(metadata["resourceVersion"])
-                continue
-            event = _event(line)
-            listed.add(_uid(event["object"]))
-            await self.handle(event)
+            else:
+                event = _event(line)
+                listed.add(_uid(event["object"]))
+                await self.handle(event)
+            self._undelivered -= 1
         raise ApiError(0, "NoAnswer", "the list ended before it was complete")
 
     async def _page_list(self, listed: set[str]) -> str:
@@ -301,19 +331,36 @@ class Reflector:
     def _is_relevant(self, line: bytes) -> bool:
         """Whether a line is worth parsing."""
         self.health.received()
-        if self.informer.concerns_line(line) or line.startswith(
+        if self.informer.concerns_line(line, self._awaited) or line.startswith(
             (b'{"type":"ERROR"', b'{"type":"BOOKMARK"')
         ):
             return True
         metrics.WATCH_DROPPED.inc()
         return False
 
+    def _is_listed(self, line: bytes) -> bool:
+        """Whether a line of a list that arrives must be handled."""
+        self._settle()
+        return self._is_relevant(line) and self._await(line)
+
     def _is_wanted(self, line: bytes) -> bool:
         """Whether a line that arrives must be handled after those that have arrived before it."""
         # They may change what is stored: what is unchanged now can undo one of them.
-        wanted = self._is_news(line, comparable=self._undelivered <= 0)
-        self._undelivered += wanted
-        return wanted
+        alone = self._settle()
+        return self._is_news(line, comparable=alone) and self._await(line)
+
+    def _settle(self) -> bool:
+        """Return whether all lines that have arrived are handled."""
+        if self._undelivered <= 0:
+            self._awaited.clear()
+        return self._undelivered <= 0
+
+    def _await(self, line: bytes) -> bool:
+        """Note that a line is to be handled: its object may be stored by then."""
+        self._undelivered += 1
+        if place := place_of(line):
+            self._awaited.add(place)
+        return True
 
     def _is_news(self, line: bytes, *, comparable: bool = True) -> bool:
         """Whether a line contains more than the store, or than the response to an own write."""

@@ -348,6 +348,42 @@ async def test_a_change_that_arrives_together_with_its_end_does_not_stay() -> No
     assert seen == [("a", []), ("a", ["broken"]), ("a", []), ("later", None)]
 
 
+@pytest.mark.parametrize("in_list", [True, False], ids=["list", "watch"])
+async def test_a_change_of_interest_that_arrives_together_with_its_end_does_not_stay(
+    in_list: bool,
+) -> None:
+    """As a pod that is refused, and bound before the refusal is handled."""
+    refused_pod = {**claim("a", 11), "status": {"reason": "Unschedulable"}}
+    lines = [
+        event("ADDED", refused_pod),
+        event("MODIFIED", claim("a", 12)),
+        event("MODIFIED", {**claim("later", 13), "status": {"reason": "Unschedulable"}}),
+    ]
+    ended = bookmark(14, {"k8s.io/initial-events-end": "true"})
+    script = (
+        [told(b"".join([*lines, ended]))]
+        if in_list
+        else [streamed(version=10), told(b"".join(lines))]
+    )
+    async with fed(*script, runs=False) as feed:
+        informer = Informer(
+            feed.api,
+            PODS,
+            StoredObject.parse,
+            predicate=lambda line: b"Unschedulable" in line,
+            keeps=lambda one: "status" in one.document,
+        )
+
+        async def handle(event: Any) -> None:
+            informer.handle(event)
+
+        task = asyncio.create_task(Reflector(informer, handle).run())
+        await eventually(lambda: informer.store.get("ns", "later") is not None)
+        task.cancel()
+        await asyncio.wait({task})
+    assert [one.metadata.name for one in informer.store] == ["later"]
+
+
 async def test_restarts_are_counted_by_cause() -> None:
     def count() -> float:
         labels = {"cause": "expired"}
@@ -418,5 +454,17 @@ async def test_a_server_that_broke_off_but_kept_its_place_is_not_listed_again() 
         task = asyncio.create_task(feed.reflector().run())
         await feed.knows("stays", "vanishes", "new")
         assert len(feed.server.lists) == 1
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def test_an_object_that_a_restored_etcd_has_again_shows_in_the_number_of_all() -> None:
+    """It was deleted after the backup, before the first list; versions have caught up since."""
+    revived = streamed(claim("stays"), claim("vanishes"), claim("revived", 5), version=30)
+    async with fed(BEFORE, torn(bookmark(20)), revived, runs=False) as feed:
+        feed.server.version, feed.server.count = 30, 3
+        task = asyncio.create_task(feed.reflector().run())
+        await feed.knows("stays", "vanishes", "revived")
+        assert len(feed.server.lists) == 2
         task.cancel()
         await asyncio.wait({task})
