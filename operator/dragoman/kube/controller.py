@@ -6,8 +6,8 @@ The way of a change through a process that leads:
 
 A reconcile is level-based: it gets a key, never an event, reads facts from stores, lets a planner
 decide, which is a pure function, and applies the actions. It may run twice, late, or after a crash
-between two of its writes; each time it compares what is with what should be. Nothing but the stores
-and the API server carries knowledge from one run to the next, so that a new leader can go on.
+between two of its writes; each time it compares what is with what should be. What a controller
+remembers beside the stores only saves requests, or delays them: a new leader can go on without.
 
 How a reconcile fails decides when its key comes back. An ApiError backs off for up to a minute, or
 for as long as the server asked; a 403 or 422 for up to five, because no event reports the end of a
@@ -17,8 +17,8 @@ object causes must not end the worker that other objects need.
 A change that no watch reports (a lost event, a rule about time) is found by the full pass every ten
 minutes, at most; controllers that wait for a moment in time use `add_after` instead.
 
-A stop finishes requests in flight for a few seconds. It never cancels them: the server may apply a
-write of which the result then stays unknown.
+A stop waits for requests in flight for a few seconds before it cancels them: the server may apply
+a write that was cancelled, and its result then stays unknown.
 """
 
 import asyncio
@@ -65,9 +65,9 @@ class Controller(Generic[Key]):
     _stopping: bool = False
 
     async def run(self) -> None:
-        """Reconcile until cancelled; requests in flight are finished first.
+        """Reconcile until cancelled; requests in flight have `STOP_GRACE` to finish.
 
-        Never cancel a request in flight: the server may apply it without our learning the result.
+        Cancel none before: the server may apply it without our learning the result.
         """
         self.queue.open()
         self.enqueue_all()

@@ -1,6 +1,6 @@
 """A work queue as in client-go: no key twice, never two workers on one key, back-off by key.
 
-A key is in one of four places, and `add` depends on which:
+A key is in one of four places, and `add` depends on which (a worker may delay its key already):
 
     delayed (a timer) ──> waiting (in a lane) ──> working ──> nowhere
                                 ^                    │ `add` by then: once more

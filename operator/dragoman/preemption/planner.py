@@ -12,8 +12,9 @@ DefaultPreemption, pkg/scheduler/framework/preemption):
 3. Victims of a node (`candidates.Examination`): remove all less important pods; if the pod then
    fits, keep as many as possible, the most important first, those with a PodDisruptionBudget
    that would be broken before all others. What stays removed are the victims.
-4. The best of the candidates, by the scheduler's criteria: broken budgets, highest priority of a
-   victim, sum of priorities, number, start of the youngest.
+4. The best of the candidates, those on nodes without another preemption first (`Policy.busy`), and
+   then by the scheduler's criteria: broken budgets, highest priority of a victim, sum of
+   priorities, number, start of the youngest.
 
 As the scheduler, the search stops after a tenth of the nodes, at least a hundred. Where that starts
 at a random node, this one starts where the pod's UID says: the same facts give the same plan.

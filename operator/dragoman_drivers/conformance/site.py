@@ -14,12 +14,13 @@ its own below a short path (a socket's path has at most 108 bytes), a kubeconfig
 the proxy, and a token of its ServiceAccount that names the node, as the kubelet issues it to pods.
 
 A scenario asks the site for what a cluster would do: `allocate`, `prepare`, restart the driver, cut
-its connection, drain the node. It then asks for what should hold, and says what it saw where that
-does not. Waits have one limit for a whole question; a driver that has ended fails it at once.
+its connection through the proxy. It then asks for what should hold, and says what it saw where that
+does not. Waits have one limit for a whole question; a driver that ends while it should register
+fails at once.
 
 The site notes its `steps` in words, so that a report has a reproduction by hand, and undoes
-everything at its end, also where a scenario failed in the middle. Scenarios that break something
-(fill a disk, kill the API server) have sites of their own.
+everything at its end, also where a scenario failed in the middle. Scenarios of one lane share a
+site one after the other: `settle` and `ready` bring it back between them.
 """
 
 import contextlib

@@ -11,13 +11,14 @@ objects therefore agree.
 
 Who reads which part:
 
-* `message` and `causes`: the user who ran `kubectl apply`, of denials only, with values as written;
+* `message` and `causes`: the user who ran `kubectl apply`, of denials only, with users' values;
 * `warnings`: the same user, of violations that do not deny: modes Warn and Enforce where a driver
   ignores the field; mode Audit is silent;
 * `annotations`: auditors. More people read audit logs than may read claims, so user values are left
   out (`redacted`), as they are in Events and in the status of a schema.
 
-All texts have limits, because the API server has them, and what is cut is counted.
+All texts have limits, because the API server has them. Errors that are left out are counted, and
+an ellipsis marks a text that is cut.
 
 A verdict depends on schemas, object and stored object alone: not on time, replica or cache. Only
 one that is `exhausted` (its step budget ended) depends on the budget: it allows nothing by
