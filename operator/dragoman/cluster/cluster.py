@@ -51,9 +51,6 @@ class ClusterStores:
         spawn: Runs what waits until a resource is served.
 
     Attributes:
-        client: As above.
-        served: As above.
-        spawn: As above.
         state: The stores of pods, claims, templates and PodGroups.
         required: The informers that are, or will be, watched.
         pods: Of pods that use claims and, with `keep_waiting`, those that the scheduler refused.

@@ -57,12 +57,8 @@ class Due:
     def after(self, now: float, seen: float = 0.0) -> float:
         """Return the seconds until then; 0 or less for now.
 
-        Never more than is tolerated, because a taint that is seen was not added in the future:
-        this clock, or the one that gave its time, is wrong.
-
-        Args:
-            now: Unix time.
-            seen: Seconds for which the taint has been seen, by a clock that nothing sets.
+        Never more than is tolerated from when the taint was first `seen`, so many seconds ago: it
+        was not added in the future, so this clock, or the one that gave its time, is wrong.
         """
         return min(self.when - now, self.tolerated - seen)
 

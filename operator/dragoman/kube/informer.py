@@ -158,12 +158,7 @@ class Informer(Generic[Fact]):
         return self.store.get(*place) is not None
 
     def concerns_line(self, line: bytes, awaited: Collection[tuple[str, str]] = ()) -> bool:
-        """Whether the object of a watch line must be handled.
-
-        Args:
-            line: The line as it arrives.
-            awaited: Namespaces and names of objects that lines ahead of it are about.
-        """
+        """Whether a watch line must be handled; `awaited` are the objects of lines ahead of it."""
         if self.predicate(line):
             return True
         if not awaited and not len(self.store):

@@ -174,26 +174,16 @@ class Reflector:
         self._verify_version = False
 
     async def _had_as_many(self) -> bool:
-        """Whether the server had as many objects at the newest version here as are stored.
-
-        It counts them beside a page of one object. Where it does not say, they count as equal.
-        """
+        """Whether the server had as many objects at the newest version here as are stored."""
         informer, version = self.informer, self._version
         if not informer.keeps_all:
             return True
         if is_older(version, informer.store.newest_version):
             version = informer.store.newest_version
         at = {"resourceVersion": version, "resourceVersionMatch": "Exact", "limit": "1"}
-        try:
-            page = await informer.client.get(informer.path, **at)
-        except ApiError as error:
-            if error.code != 410:
-                raise
-            return False
-        more = page["metadata"].get("remainingItemCount")
-        if more is None and page["metadata"].get("continue"):
-            return True
-        return len(page["items"] or ()) + int(more or 0) == len(informer.store)
+        page = await informer.client.get(informer.path, **at)
+        more = int(page["metadata"].get("remainingItemCount") or 0)
+        return len(page["items"] or ()) + more == len(informer.store)
 
     async def _back_off(self, cause: str, error: Exception) -> None:
         self.health.failed(getattr(error, "code", 0))

@@ -21,9 +21,6 @@ class ClaimCollector(Collector):
     Args:
         state: The stores.
         safe: What is known for safe release; None without it.
-
-    Attributes:
-        safe: As above.
     """
 
     def __init__(self, state: ClusterState, safe: SafeReleaser | None = None) -> None:

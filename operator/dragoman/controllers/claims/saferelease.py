@@ -57,29 +57,18 @@ def steady() -> Callable[[], float]:
 
 @dataclass
 class SafeReleaser:
-    """What the controller knows for safe release.
+    """What the controller knows for safe release."""
 
-    Args:
-        cluster: Where pods and nodes are stored, and Leases are read.
-        handlers: Whose claims are enqueued when a node changes.
-        report: Called with a claim and a sentence for each departure that is only reported.
-        options: Whether claims stay reserved.
-        leading: Whether this process leads.
-        clock: Seconds since the epoch.
-
-    Attributes:
-        left: Consumers that are waited for, by key of their claim.
-    """
-
-    cluster: ClusterStores
-    handlers: EventHandlers
-    report: Callable[[Claim, str], None]
-    options: SafeReleaseOptions
-    leading: Callable[[], bool] = lambda: True
-    clock: Callable[[], float] = field(default_factory=steady)
+    cluster: ClusterStores  # Where pods and nodes are stored, and Leases are read
+    handlers: EventHandlers  # Whose claims are enqueued when a node changes
+    report: Callable[[Claim, str], None]  # Called where that is all, with a sentence
+    options: SafeReleaseOptions  # Whether claims stay reserved
+    leading: Callable[[], bool] = lambda: True  # Whether this process leads
+    clock: Callable[[], float] = field(default_factory=steady)  # Seconds since the epoch
 
     def __post_init__(self) -> None:
         """Observe pods that leave."""
+        # Consumers that are waited for, by key of their claim
         self.left: dict[ObjectKey, tuple[Left, ...]] = {}
         self._ended: Recent[str, None] = Recent(DELETED_LIMIT)
         self._seen: Recent[str, Departure] = Recent(DELETED_LIMIT)

@@ -35,11 +35,7 @@ class EvictionOutcome(StrEnum):
 
 
 class EvictionApplier:
-    """The one place that writes.
-
-    Args:
-        context: Of the process.
-    """
+    """The one place that writes."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
