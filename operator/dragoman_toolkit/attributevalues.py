@@ -12,6 +12,7 @@ from typing import Any
 from dragoman.inventory.inventory import DeviceState, Inventory, InventoryDevice
 from dragoman.inventory.usage.summary import count_free
 from dragoman.model.device import Content
+from dragoman_base.words import natural
 
 LISTS = ("strings", "ints", "bools", "versions")
 """Fields of attributes with several values (DRAListTypeAttributes)."""
@@ -84,7 +85,7 @@ def rows(inventory: Inventory, attribute: str) -> tuple[tuple[str, ...], tuple[V
     drivers = tuple(sorted({driver for found in groups.values() for driver in found}))
     listed = [
         ValueRow(node, value, _shares(inventory, groups[node, value], drivers))
-        for node, value in sorted(groups, key=lambda key: (not key[0], key))
+        for node, value in sorted(groups, key=lambda key: (not key[0], *map(natural, key)))
     ]
     without = _shares(inventory, lacking, drivers)
     if any(one.all for one in without.values()):

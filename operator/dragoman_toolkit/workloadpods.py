@@ -10,7 +10,7 @@ from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.snapshots.documents import TEMPLATE_HASH
 from dragoman.model.fields import mapping
 from dragoman.model.pod import TERMINAL_PHASES
-from dragoman_toolkit.naturalorder import natural
+from dragoman_base.words import natural
 from dragoman_toolkit.workloadkinds import KINDS, WorkloadKind
 
 

@@ -22,6 +22,7 @@ from dragoman.inventory.facts.world import NodeFact, World
 from dragoman.model.amounts import AmountError, amount
 from dragoman.model.device import Content
 from dragoman.model.requests import Constraint
+from dragoman_base.words import natural
 
 SHOWN = 2
 """Parts of one selector that are named."""
@@ -76,7 +77,8 @@ def _too_many(world: World, one: RequestDevices, wanted: int, most: int) -> str:
     resource = _resource(world, one)
     if resource:
         return f"{wanted} x {resource} wanted, the most of one node is {most}"
-    where = shortened(sorted(name for name, there in one.meant.items() if len(there) == most))
+    full = (name for name, there in one.meant.items() if len(there) == most)
+    where = shortened(sorted(full, key=natural))
     return f"{wanted} devices on one node wanted, the most of one node is {most} ({where})"
 
 
@@ -209,7 +211,8 @@ def _together(devices: Sequence[RequestDevices]) -> Iterator[str]:
             names = f"requests {listed(one.name for one in group)}"
             if len({one.name for one in group}) < len(group):
                 names = f"claims {listed(one.claim.rpartition('/')[2] for one in group)}"
-            yield f"{names} want {wanted} devices on one node, {most} ({shortened(sorted(full))})"
+            there = shortened(sorted(full, key=natural))
+            yield f"{names} want {wanted} devices on one node, {most} ({there})"
 
 
 def _constraints(nodes: Sequence[NodeFact], devices: Sequence[RequestDevices]) -> Iterator[str]:
@@ -295,6 +298,8 @@ def _apart(devices: Sequence[RequestDevices]) -> str:
     }
     common = set.intersection(*map(set, nodes.values())) if nodes else {""}
     if nodes and not common:
-        named = [f"{name} ({shortened(sorted(there))})" for name, there in nodes.items()]
+        named = [
+            f"{name} ({shortened(sorted(there, key=natural))})" for name, there in nodes.items()
+        ]
         return f"no node has devices for {listed(named)}"
     return "no node has a combination of devices that serves all requests"

@@ -46,6 +46,7 @@ from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.facts.world import World
 from dragoman.inventory.inventory import Inventory
 from dragoman.model.timestamps import moment
+from dragoman_base.words import natural
 
 _NEEDED = ("nodes", "resourceslices", "deviceclasses")
 Progress = Callable[[str, int], None]
@@ -153,7 +154,7 @@ def _attempt(  # noqa: PLR0913 — those of `examine`
     left, now = limit, moment(world.now)
     unready = tuple(_unready(cluster, subject.allocated, now))
     expensive = False
-    for name in sorted(world.nodes):
+    for name in sorted(world.nodes, key=natural):
         if only not in ("", name):
             continue
         node = world.nodes[name]

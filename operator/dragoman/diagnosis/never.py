@@ -30,6 +30,7 @@ from dragoman.diagnosis.slips import slips
 from dragoman.diagnosis.subject import Subject
 from dragoman.diagnosis.wording import amount_text, shortened, value_text
 from dragoman.inventory.facts.world import NodeFact, World
+from dragoman_base.words import natural
 
 RESOURCES, SELECTOR = "NodeResources", "NodeSelector"
 """Kinds of causes that have nothing to do with devices."""
@@ -185,8 +186,8 @@ def _elsewhere(
     if not serving:
         return causes
     reasons = {reason for one in serving for reason in best.keeps_away(one)}
-    there = shortened(one.node.name for one in serving)
-    here = shortened(sorted(names))
+    there = shortened(sorted((one.node.name for one in serving), key=natural))
+    here = shortened(sorted(names, key=natural))
     if reasons & {AFFINITY, NODE_NAME}:
         return [Cause(SELECTOR, f"{_demand(subject)} leaves {here}; such devices are on {there}")]
     short = sorted(one.removeprefix(INSUFFICIENT) for one in reasons)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from dragoman.allocation.requests.expressions import Expression, Failure, Views
 from dragoman.inventory.inventory import Inventory, InventoryDevice
 from dragoman.model.deviceid import DeviceID, PoolID
+from dragoman_base.words import natural
 from dragoman_cel.budget import StepBudget
 
 NAMES = 10
@@ -239,5 +240,5 @@ def near(target: Target, inventory: Inventory) -> str:
         (target.node, nodes, "nodes with devices"),
     ):
         if name and name not in known:
-            return f"{what}: {', '.join(sorted(known)[:NAMES]) or 'none'}"
+            return f"{what}: {', '.join(sorted(known, key=natural)[:NAMES]) or 'none'}"
     return ""

@@ -47,6 +47,7 @@ from dragoman.preemption.policy import (
 from dragoman.preemption.preemptionfacts import PreemptionFacts, priority_of
 from dragoman.preemption.spending import Spending
 from dragoman.preemption.trial import KEPT_AWAY, PreemptionTrial
+from dragoman_base.words import natural
 
 PERCENTAGE = 10
 LEAST = 100
@@ -209,7 +210,7 @@ class _PlanSearch:
                 # Nothing has to be evicted: pods that end already make room.
                 return replace(made, outcome=PreemptionOutcome.WAITS, candidates=(answer,))
             self.progress("candidates", number)
-        refusals.sort(key=lambda one: one.node)
+        refusals.sort(key=lambda one: natural(one.node))
         busy = self.examination.policy.busy
         outcome = PreemptionOutcome.NONE if complete else PreemptionOutcome.UNKNOWN
         return replace(

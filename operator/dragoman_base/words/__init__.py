@@ -1,6 +1,11 @@
-"""Numbers and lists in sentences."""
+"""Numbers and lists in sentences, and the order of names."""
 
+import re
 from collections.abc import Iterable
+
+_NUMBER = re.compile(r"([0-9]+)", re.ASCII)
+_LONGEST = 64
+"""Digits of a number that count; longer ones are not numbers to people."""
 
 
 def counted(number: int, noun: str) -> str:
@@ -13,3 +18,13 @@ def listed(names: Iterable[str], most: int, separator: str = ", ") -> str:
     found = [*names]
     more = f" and {len(found) - most} more" if len(found) > most else ""
     return separator.join(found[:most]) + more
+
+
+def natural(name: str) -> tuple[tuple[str, int], ...]:
+    """Return a key by which `node-10` sorts behind `node-9`."""
+    parts = _NUMBER.split(name)
+    numbers = [*parts[1::2], "0"]
+    return (
+        *((text, int(number[:_LONGEST])) for text, number in zip(parts[::2], numbers, strict=True)),
+        (name, 0),  # `node-01` and `node-1` have one order, too
+    )

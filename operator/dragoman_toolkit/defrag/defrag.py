@@ -18,6 +18,7 @@ from dragoman.preemption.policy import DEFAULT, Policy, PreemptionReason
 from dragoman.preemption.preemptionfacts import PreemptionFacts, priority_of
 from dragoman.preemption.spending import Spending
 from dragoman.preemption.trial import PreemptionTrial
+from dragoman_base.words import natural
 from dragoman_toolkit.defrag.layout import Layout, Placed, Put
 from dragoman_toolkit.defrag.movable import Movable, movable
 
@@ -134,7 +135,8 @@ class _DefragSearch:
     def one(self, target: Subject) -> Moves:
         """Find the fewest moves for one target."""
         trial = self.layout.trial(target)
-        nodes = [node for _, node in sorted(self.layout.facts.world.nodes.items())]
+        world = self.layout.facts.world
+        nodes = [world.nodes[name] for name in sorted(world.nodes, key=natural)]
         for node in nodes:
             outcome = trial.fits(node)
             if outcome is not None:
@@ -197,7 +199,7 @@ class _DefragSearch:
                 if sum(len(one.devices) for one in chosen) >= missing:
                     found.append((_cost(chosen), name, chosen))
         self.progress("sets", self.looked)
-        for _, name, chosen in sorted(found, key=lambda one: one[:2]):
+        for _, name, chosen in sorted(found, key=lambda one: (one[0], natural(one[1]))):
             yield self.layout.facts.world.nodes[name], chosen
 
     def _room_without(
@@ -299,7 +301,7 @@ class _Places:
         trial = self.layout.trial(subject)
         nodes = self.layout.facts.world.nodes
         names = [name for name in nodes if name != self.left]
-        names.sort(key=lambda name: (_free(self.layout.cluster, name), name))
+        names.sort(key=lambda name: (_free(self.layout.cluster, name), natural(name)))
         for name in names:
             node = nodes[name]
             self.tries += 1

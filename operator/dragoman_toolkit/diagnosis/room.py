@@ -16,6 +16,7 @@ from dragoman.inventory.facts.world import NodeFact, PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.model.claim import RESERVED_FOR_LIMIT
 from dragoman.model.needs import Resources
+from dragoman_base.words import natural
 
 
 @dataclass(slots=True)
@@ -35,6 +36,11 @@ class PlacementRoom:
     checked: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     shares: int = 0  # How many shares of devices were made
     _undo: list[Callable[[], None]] = field(default_factory=list)
+    _names: list[str] = field(init=False)  # Of all nodes, in the order of people
+
+    def __post_init__(self) -> None:
+        """Put the nodes in their order once."""
+        self._names = sorted(self.inventory.world.nodes, key=natural)
 
     @classmethod
     def of(cls, inventory: Inventory) -> Self:
@@ -44,13 +50,15 @@ class PlacementRoom:
 
     def nodes(self, pod: PodFact) -> Iterator[NodeFact]:
         """Yield the nodes that have not refused a copy, in the order of their names."""
-        for name, node in sorted(self.inventory.world.nodes.items()):
-            if name not in self.full[pod.key]:
-                yield node
+        full = self.full[pod.key]
+        for name in self._names:
+            if name not in full:
+                yield self.inventory.world.nodes[name]
 
     def unchecked(self, pod: PodFact) -> Iterator[NodeFact]:
         """Yield the nodes that may stop the scheduler, in the order of their names."""
-        for name in sorted(self.inventory.world.nodes.keys() - self.checked[pod.key]):
+        checked = self.checked[pod.key]
+        for name in [one for one in self._names if one not in checked]:
             yield self.inventory.world.nodes[name]
 
     @property

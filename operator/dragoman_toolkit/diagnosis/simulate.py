@@ -17,6 +17,7 @@ from dragoman.diagnosis.nodeanswers import BUDGET
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.world import NodeFact, PodFact
 from dragoman.inventory.inventory import Inventory, take
+from dragoman_base.words import natural
 from dragoman_toolkit.diagnosis.room import PlacementRoom, named
 
 MOST = 10_000
@@ -142,8 +143,8 @@ def _admitting(inventory: Inventory, pod: PodFact) -> list[str]:
     """Return the nodes on which a DaemonSet has a pod, whatever room they have."""
     return [
         name
-        for name, node in sorted(inventory.world.nodes.items())
-        if not rejections(pod, node, Load(), {})
+        for name in sorted(inventory.world.nodes, key=natural)
+        if not rejections(pod, inventory.world.nodes[name], Load(), {})
     ]
 
 

@@ -9,10 +9,10 @@ from typing import Any, Self
 import click
 
 from dragoman.cli.completing import offered
+from dragoman_base.words import natural
 from dragoman_toolkit.dra.jsonpath import JSONPathError, path, printed, template
 from dragoman_toolkit.dra.reports import Report
 from dragoman_toolkit.dra.tables import Table
-from dragoman_toolkit.naturalorder import natural
 
 FORMS = ("table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE", "custom-columns=SPEC")
 GO_TEMPLATES = ("go-template", "go-template-file", "template", "templatefile")

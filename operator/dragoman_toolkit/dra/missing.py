@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dragoman_base.words import listed
+from dragoman_base.words import listed, natural
 from dragoman_base.words.spelling import closest
 from dragoman_toolkit.dra.reports import Unusable
 
@@ -92,4 +92,4 @@ def near_names(name: str, known: Sequence[str], what: str) -> str:
         return f"; did you mean {near}?"
     if not known:
         return f"; there are no {what}: is a DRA driver installed?"
-    return f"; there are {listed(sorted(known), SHOWN)}"
+    return f"; there are {listed(sorted(known, key=natural), SHOWN)}"

@@ -11,6 +11,7 @@ from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.pools.pools import InventoryPool, PoolState
 from dragoman_base.versions import NEWEST, beyond
 from dragoman_base.versions import name as version_name
+from dragoman_base.words import natural
 from dragoman_toolkit.dra.missing import unseen_of
 from dragoman_toolkit.dra.output import Exit
 
@@ -50,7 +51,7 @@ def broken_pools(inventory: Inventory) -> Iterator[str]:
     """Yield why pools do not count."""
     yield from shortened(
         f"{pool_text(pool, inventory.world.now)}: its idle devices do not count"
-        for pool in inventory.pools.values()
+        for pool in sorted(inventory.pools.values(), key=lambda one: natural(str(one.id)))
         if not pool.usable
     )
 

@@ -12,7 +12,7 @@ from dragoman.inventory.snapshots.documents import MIRROR
 from dragoman.model.fields import part, parts
 from dragoman_base import versions
 from dragoman_base.versions import Version
-from dragoman_base.words import listed
+from dragoman_base.words import listed, natural
 from dragoman_toolkit.migration.asks import Asking, AskingPod
 from dragoman_toolkit.migration.counterparts import Exactness
 from dragoman_toolkit.migration.losses import SOLVED_BY_OUTPUT, Code, Loss, Rank
@@ -155,7 +155,7 @@ def _of_cluster(
             f"Kubernetes {name} does not serve extended resources by classes unless "
             "DRAExtendedResource is on",
         )
-    old = sorted(one for node in nodes if (one := _old_kubelet(node)))
+    old = sorted((one for node in nodes if (one := _old_kubelet(node))), key=natural)
     if gate.on and old:
         yield Loss(
             Code.GATE_OFF,

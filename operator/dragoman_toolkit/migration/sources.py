@@ -16,6 +16,7 @@ from dragoman.inventory.inventory import Classes, Inventory, InventoryDevice
 from dragoman.model.amounts import AmountError, amount
 from dragoman.model.deviceclass import DeviceClass
 from dragoman.model.fields import part, parts
+from dragoman_base.words import natural
 from dragoman_toolkit.migration.counterparts import (
     SRIOV,
     Around,
@@ -122,7 +123,7 @@ class Sources:
         self, inventory: Inventory, nodes: Iterable[Document], mapped: Mapping[str, str]
     ) -> None:
         self.inventory = inventory
-        self.nodes = sorted(nodes, key=_name)
+        self.nodes = sorted(nodes, key=lambda one: natural(_name(one)))
         self.mapped = mapped
         self._evaluator = Classes(inventory.profile)
 

@@ -9,6 +9,7 @@ from dragoman.inventory.usage.rows import ClassRow, NodeRow, PodRow, Share
 from dragoman.inventory.usage.waiting import Waiting, waiting
 from dragoman.model.amounts import amount
 from dragoman.model.deviceid import PoolID
+from dragoman_base.words import natural
 
 
 def classes(inventory: Inventory, only: str = "") -> tuple[ClassRow, ...]:
@@ -138,7 +139,7 @@ def nodes(inventory: Inventory, only: str = "") -> tuple[NodeRow, ...]:
             tainted=tuple(one for one in by_node[node] if one.taints),
             pools=tuple(broken[node]),
         )
-        for node in sorted(by_node, key=lambda name: (not name, name))
+        for node in sorted(by_node, key=lambda name: (not name, natural(name)))
     )
 
 
@@ -147,7 +148,7 @@ def _users(devices: Iterable[InventoryDevice]) -> tuple[tuple[str, int], ...]:
     for device in devices:
         for name in {name for one in device.owned for name in holder_names(one)}:
             found[name] += 1
-    return tuple(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+    return tuple(sorted(found.items(), key=lambda item: (-item[1], natural(item[0]))))
 
 
 def holder_names(holding: Holding) -> tuple[str, ...]:
@@ -173,7 +174,7 @@ def pods(inventory: Inventory) -> tuple[PodRow, ...]:
     missing = {wait.pod.key: wait.claims for wait in waiting_pods(inventory)}
     return tuple(
         _pod_row(inventory, key, rows[key], missing.get(key, ()))
-        for key in sorted({*rows, *missing})
+        for key in sorted({*rows, *missing}, key=natural)
     )
 
 

@@ -18,6 +18,7 @@ from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.model.taints import Toleration
+from dragoman_base.words import natural
 from dragoman_toolkit.diagnosis.suggestions.corrections import corrected_names
 from dragoman_toolkit.diagnosis.suggestions.guards import guarding
 from dragoman_toolkit.diagnosis.suggestions.holders import Holders
@@ -62,7 +63,7 @@ def suggest(
     if explanation.answer is Answer.NEVER_FITS:
         return corrections
     nodes = [one for one in explanation.nodes if not (one.excluded or one.unavailable)]
-    nodes.sort(key=lambda one: (distance(one), one.node))
+    nodes.sort(key=lambda one: (distance(one), natural(one.node)))
     with removed(cluster, explanation.subject.claims):
         return (*corrections, *_suggestions(inventory, explanation, cluster, nodes))
 

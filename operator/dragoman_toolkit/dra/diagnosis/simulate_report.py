@@ -17,13 +17,13 @@ from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.usage.summary import count_free
 from dragoman.inventory.usage.waiting import classes_of
+from dragoman_base.words import natural
 from dragoman_toolkit.attributevalues import GangValues, gang_values
 from dragoman_toolkit.diagnosis.simulate import PlacedWorkload, Placement
 from dragoman_toolkit.diagnosis.virtualnodes import manifests
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.diagnosis.simulation import Simulation
 from dragoman_toolkit.dra.output import Exit, Report, Table, Unusable
-from dragoman_toolkit.naturalorder import natural
 from dragoman_toolkit.shapes.nodes import capi
 
 

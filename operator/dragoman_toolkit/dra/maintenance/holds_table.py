@@ -8,6 +8,7 @@ from dragoman.inventory.facts.world import World
 from dragoman.inventory.inventory import UNSEEN, Inventory, take
 from dragoman.inventory.snapshots.documents import PREEMPTION
 from dragoman.maintenance.holds import Hold, read
+from dragoman_base.words import natural
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.cluster.selection import ObjectSelection
 from dragoman_toolkit.dra.cluster.source import Source
@@ -33,7 +34,7 @@ def answer(source: Source, selection: ObjectSelection, *, wide: bool) -> Report:
             one for one in found if "/".join(filter(None, (one.namespace, one.name))) in selected
         ]
     inventory = take(world, source.profile(world))
-    ordered = sorted(found, key=lambda one: (str(one.selector), one.kind, one.name))
+    ordered = sorted(found, key=lambda one: (natural(str(one.selector)), one.kind, one.name))
     nothing = "No device is out of service."
     if selection:
         nothing = "No rule or claim with these labels and fields keeps a device out of service."

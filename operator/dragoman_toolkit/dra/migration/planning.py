@@ -13,7 +13,7 @@ from dragoman.inventory.snapshots.snapshot import API_VERSION
 from dragoman.model.fields import part
 from dragoman_base.files import UnreadableError, read
 from dragoman_base.versions import beyond
-from dragoman_base.words import counted, listed
+from dragoman_base.words import counted, listed, natural
 from dragoman_toolkit.dra.cluster.source import Source
 from dragoman_toolkit.dra.migration import answers
 from dragoman_toolkit.dra.migration.answers import Question
@@ -96,7 +96,7 @@ def report(  # noqa: PLR0913 — all but the first three by name
             "direction": "back" if wanted.back else "forward",
             "cluster": [one.as_json(number) for number, one in enumerate(once, 1)],
             "nodes": [_node(one, back=wanted.back) for one in found.nodes if done or not one.done],
-            "done": sorted(one.name for one in found.nodes if one.done),
+            "done": sorted((one.name for one in found.nodes if one.done), key=natural),
             "notes": list(notes),
             "unseen": unseen,
         },

@@ -9,10 +9,9 @@ from dragoman.inventory.holders import Holding
 from dragoman.inventory.inventory import DeviceState, Inventory, InventoryDevice
 from dragoman.inventory.usage import summary
 from dragoman.model.deviceid import PoolID
-from dragoman_base.words import listed
+from dragoman_base.words import listed, natural
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.inventory import top_tables
-from dragoman_toolkit.naturalorder import natural
 
 ATTENTION = "attention"
 USED = "used"

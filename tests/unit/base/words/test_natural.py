@@ -1,6 +1,6 @@
 """Names sort as people count."""
 
-from dragoman_toolkit.naturalorder import natural
+from dragoman_base.words import natural
 
 
 def test_numbers_sort_as_numbers() -> None:
