@@ -1,6 +1,7 @@
 """Tables as text: columns where they fit, folded where they do not, else a block for each row.
 
 No column is cut, and no line is longer than the terminal: its own wrapping would mix up columns.
+Where room is short, columns go that say nothing, or what others say.
 """
 
 import os
@@ -8,7 +9,8 @@ import re
 import shutil
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TextIO
 
 from dragoman.cli.terminal import plain
@@ -44,8 +46,10 @@ class Table:
 
     headers: tuple[str, ...]  # In capitals
     rows: tuple[tuple[str | Cell, ...], ...]  # As many cells as headers; line breaks in cells stay
-    # Headers of columns that repeat another one here, and go first on a narrow terminal
+    # Headers of columns that repeat another one here, or are 0: on a narrow terminal they go first
     spare: tuple[str, ...] = ()
+    # Headers of columns that go before rows become blocks, as numbers mean nothing in these
+    last: tuple[str, ...] = ()
     stack_below: int = 0  # Width below which each row becomes a block, because its texts are long
 
 
@@ -82,12 +86,25 @@ def table_lines(table: Table, on: Screen) -> Iterator[str]:
             if sum(natural) + gap * (len(natural) - 1) <= on.width:
                 yield from _drawn(table, natural, gap, on)
                 return
-        spare = next((one for one in table.spare if one in table.headers), None)
+        spare = next(
+            (one for one in chain(table.spare, _silent(table)) if one in table.headers), None
+        )
         if spare is None:
             break
         table = _without(table, spare)
     folded = _folded(natural, on.width)
+    for header in table.last:
+        if folded is None and header in table.headers:
+            table = _without(table, header)
+            folded = _folded(_natural(table), on.width)
     yield from _stacked(table, on) if folded is None else _drawn(table, folded, _GAPS[-1], on)
+
+
+def _silent(table: Table) -> Iterator[str]:
+    """Yield the headers of columns without a word; the first one names the rows."""
+    for index, header in enumerate(table.headers):
+        if index and all(_text(row[index]) in ("", "-") for row in table.rows):
+            yield header
 
 
 def text_lines(text: str | Cell, on: Screen) -> Iterator[str]:
@@ -116,7 +133,7 @@ def _without(table: Table, header: str) -> Table:
     at = table.headers.index(header)
     rows = tuple((*row[:at], *row[at + 1 :]) for row in table.rows)
     headers = (*table.headers[:at], *table.headers[at + 1 :])
-    return Table(headers, rows, tuple(one for one in table.spare if one != header))
+    return replace(table, headers=headers, rows=rows)
 
 
 def _folded(natural: Sequence[int], width: int) -> list[int] | None:

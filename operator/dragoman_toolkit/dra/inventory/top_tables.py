@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dragoman.inventory.ages import UNKNOWN, age
@@ -51,14 +51,30 @@ def classes(inventory: Inventory, only: str, selected: Selected = None, *, wide:
     rows = [
         row for row in summary.classes(inventory, only) if selected is None or row.name in selected
     ]
+    table = class_table(rows, wide=wide)
+    return Report(
+        "TopClasses",
+        {**notes.header(inventory.world), "classes": [*map(_class, rows)], **_pools(inventory)},
+        _or_empty(
+            table,
+            "No DeviceClass found" if selected is None else f"No DeviceClass found {SELECTED}",
+            inventory,
+        ),
+        notes.status(inventory.world),
+        tuple(_notes(inventory)),
+    )
+
+
+def class_table(rows: Sequence[ClassRow], *, wide: bool) -> Table:
+    """Return the devices of classes in numbers."""
     blocked = wide or any(row.blocked for row in rows)
-    headers = [
+    headers = (
         *("CLASS", "DRIVER", "DEVICES", "FREE", "USED", "PENDING", "TAINTED", "HELD"),
         *(("BLOCKED",) if blocked else ()),
         "LOST",
         *(("SHARES",) if wide else ()),
-    ]
-    lines = [
+    )
+    lines = tuple(
         (
             *(row.name, ",".join(row.drivers) or UNKNOWN, str(row.devices)),
             Cell(str(row.free), "green" if row.free else ""),
@@ -70,21 +86,8 @@ def classes(inventory: Inventory, only: str, selected: Selected = None, *, wide:
             *((_shares(row.shares),) if wide else ()),
         )
         for row in rows
-    ]
-    spare = ("DRIVER",) if _repeats(rows) else ()
-    return Report(
-        "TopClasses",
-        {**notes.header(inventory.world), "classes": [*map(_class, rows)], **_pools(inventory)},
-        _or_empty(
-            tuple(headers),
-            tuple(lines),
-            "No DeviceClass found" if selected is None else f"No DeviceClass found {SELECTED}",
-            inventory,
-            spare=spare,
-        ),
-        notes.status(inventory.world),
-        tuple(_notes(inventory)),
     )
+    return Table(headers, lines, tuple(_spare(rows)), last=("DRIVER", "DEVICES"))
 
 
 def nodes(inventory: Inventory, only: str, selected: Selected = None, *, wide: bool) -> Report:
@@ -100,8 +103,7 @@ def nodes(inventory: Inventory, only: str, selected: Selected = None, *, wide: b
         "TopNodes",
         {**notes.header(inventory.world), "nodes": [*map(_node, rows)], **_pools(inventory)},
         _or_empty(
-            ("NODE", "FREE/ALL", "USED BY"),
-            lines,
+            Table(("NODE", "FREE/ALL", "USED BY"), lines),
             "No devices found" if selected is None else f"No devices found on nodes {SELECTED}",
             inventory,
         ),
@@ -136,23 +138,21 @@ def _no_claims(only: str, selected: Selected) -> str:
     return f"No claims found{'' if selected is None else f' in namespaces {SELECTED}'}."
 
 
-def _or_empty(
-    headers: tuple[str, ...],
-    lines: tuple[tuple[str | Cell, ...], ...],
-    nothing: str,
-    inventory: Inventory,
-    spare: tuple[str, ...] = (),
-) -> tuple[Table | Cell, ...]:
-    """Return a table, or why there is none."""
-    if lines:
-        return (Table(headers, lines, spare),)
+def _or_empty(table: Table, nothing: str, inventory: Inventory) -> tuple[Table | Cell, ...]:
+    """Return a table, or why it has no rows."""
+    if table.rows:
+        return (table,)
     driver = not inventory.devices and SELECTED not in nothing
     return (Nothing(f"{nothing}{': is a DRA driver installed?' if driver else '.'}"),)
 
 
-def _repeats(rows: Iterable[ClassRow]) -> bool:
-    """Whether every class has the name of its driver, so that one of the two says it all."""
-    return all((row.name,) == tuple(row.drivers) for row in rows)
+def _spare(rows: Sequence[ClassRow]) -> Iterator[str]:
+    """Yield columns by class that say nothing: drivers named as their classes, states of none."""
+    if all(tuple(row.drivers) in ((), (row.name,)) for row in rows):
+        yield "DRIVER"
+    for name in ("held", "blocked", "lost", "tainted"):
+        if not any(getattr(row, name) for row in rows):
+            yield name.upper()
 
 
 def _namespace_lines(row: NamespaceRow) -> Iterator[tuple[str | Cell, ...]]:

@@ -8,6 +8,9 @@ import pytest
 import yaml
 
 from dragoman.inventory.snapshots.snapshot import Unseen
+from dragoman.inventory.usage.rows import ClassRow
+from dragoman_toolkit.dra.inventory.top_tables import class_table
+from dragoman_toolkit.dra.tables import Screen, table_lines
 from tests.support.dra import Desk, invoke
 from tests.support.worlds.inventory import (
     CLASS,
@@ -52,6 +55,49 @@ def test_classes(desk: Desk) -> None:
 def test_wide_has_more_columns(desk: Desk) -> None:
     header = desk.run("top", "-o", "wide").splitlines()[0].split()
     assert {"BLOCKED", "SHARES"} <= set(header)
+
+
+@pytest.mark.parametrize(
+    ("lost", "expected"),
+    [
+        (False, "CLASS DEVICES FREE USED PENDING TAINTED BLOCKED LOST"),
+        (True, "CLASS DRIVER DEVICES FREE USED PENDING TAINTED BLOCKED LOST"),
+    ],
+)
+def test_on_a_narrow_terminal_columns_go_that_say_nothing(expected: str, *, lost: bool) -> None:
+    names = ["gpu.nvidia.com", "an-accelerator.example.com"]
+    rows = tuple(
+        ClassRow(
+            name=name,
+            drivers=("gpu.nvidia.com",) if lost else (name,) * index,
+            free=0,
+            used=2,
+            tainted=2,
+            held=0,
+            blocked=4,
+            unusable=0,
+            lost=int(lost),
+            pending=16,
+            shares=(),
+            failure="",
+        )
+        for index, name in enumerate(names)
+    )
+    table = class_table(rows, wide=False)
+    lines = [*table_lines(table, Screen(width=80))]
+    assert lines[0].split() == expected.split()
+    assert max(map(len, lines)) <= 80
+    whole = [*table_lines(table, Screen(width=200))]
+    assert {"DRIVER", "HELD", "LOST"} <= {*whole[0].split()}
+    # A table it stays, however narrow: numbers alone would mean nothing.
+    assert next(table_lines(table, Screen(width=60))).startswith("CLASS")
+
+
+def test_nodes_stand_in_the_order_of_people(tmp_path: Path) -> None:
+    names = ("node-10", "node-2", "node-1")
+    desk = Desk(tmp_path, device_class(), *(pool(name, ["a"]) for name in names))
+    shown = [line.split()[0] for line in desk.run("top", "nodes").splitlines()[1:]]
+    assert shown == ["node-1", "node-2", "node-10"]
 
 
 def test_nodes(desk: Desk) -> None:
