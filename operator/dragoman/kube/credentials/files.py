@@ -46,6 +46,7 @@ class Config:
     entries: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(
         default_factory=lambda: {plural: {} for plural in _LISTS}
     )
+    absent: str = ""  # Which files were looked for in vain; empty where all are there
 
     @property
     def contexts(self) -> Mapping[str, Mapping[str, Any]]:
@@ -72,7 +73,11 @@ def load(kubeconfig: Path | None) -> Config:
     """
     current = ""
     entries: dict[str, dict[str, Mapping[str, Any]]] = {plural: {} for plural in _LISTS}
-    for path in _places(kubeconfig):
+    places = [*_places(kubeconfig)]
+    missing = ", ".join(str(one) for one in places if not os.path.exists(one))  # noqa: PTH110 — never raises
+    variable = " ($KUBECONFIG)" if os.environ.get("KUBECONFIG") else ""
+    absent = f"{missing}{variable}: no such file" if missing else ""
+    for path in places:
         document = _document(path, required=kubeconfig is not None)
         named = document.get("current-context") or ""
         if not isinstance(named, str):
@@ -81,7 +86,7 @@ def load(kubeconfig: Path | None) -> Config:
         for plural, singular in _LISTS.items():
             for name, content in _named(document, plural, singular, path):
                 entries[plural].setdefault(name, content)
-    return Config(current, entries)
+    return Config(current, entries, absent)
 
 
 def connection(config: Config, choice: ConnectionOptions) -> ChosenContext:
@@ -90,6 +95,8 @@ def connection(config: Config, choice: ConnectionOptions) -> ChosenContext:
     if not (name or choice.cluster or choice.server):
         known = ", ".join(config.contexts)
         hint = f"choose one with --context: {known}" if known else "no kubeconfig has a context"
+        if config.absent and not known:
+            raise ConnectionSettingsError(config.absent)
         raise ConnectionSettingsError(f"current-context is not set; {hint}")
     context = _entry(config, "contexts", "context", name) if name else {}
     cluster_name = choice.cluster or context.get("cluster")
@@ -209,7 +216,10 @@ def _entry(config: Config, plural: str, noun: str, name: object) -> Mapping[str,
         return known[str(name)]
     near = closest(str(name), known) if name else None
     there = f"; did you mean {near}?" if near else f"; there are {', '.join(known)}"
-    raise ConnectionSettingsError(f'{noun} "{name or ""}" does not exist{there if known else ""}')
+    absent = f"; {config.absent}" if config.absent else ""
+    raise ConnectionSettingsError(
+        f'{noun} "{name or ""}" does not exist{absent}{there if known else ""}'
+    )
 
 
 def _wrong(path: Path, place: str, expected: str) -> ConnectionSettingsError:

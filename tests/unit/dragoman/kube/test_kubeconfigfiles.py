@@ -100,6 +100,33 @@ def test_without_a_current_context_the_others_are_named(tmp_path: Path) -> None:
         Credentials(ConnectionOptions(path))
 
 
+def test_a_variable_that_names_no_file_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, other = tmp_path / "gone", tmp_path / "other"
+    monkeypatch.setenv("KUBECONFIG", f"{gone}{os.pathsep}{other}")
+    with pytest.raises(ConnectionSettingsError) as nothing:
+        Credentials(ConnectionOptions())
+    assert str(nothing.value) == f"{gone}, {other} ($KUBECONFIG): no such file"
+    with pytest.raises(ConnectionSettingsError) as named:
+        Credentials(ConnectionOptions(context="here"))
+    assert str(named.value).endswith(f"does not exist; {nothing.value}")
+    write(other, "here", contexts={"here": {"cluster": "c"}})
+    with pytest.raises(ConnectionSettingsError) as near:
+        Credentials(ConnectionOptions(context="her"))
+    assert f"{gone} ($KUBECONFIG): no such file; did you mean here?" in str(near.value)
+
+
+def test_the_file_of_the_home_folder_is_named_where_it_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(ConnectionSettingsError) as error:
+        connection(load(None), ConnectionOptions())
+    assert str(error.value) == f"{tmp_path}/.kube/config: no such file"
+
+
 BOMB = "a0: &a0 [x]\n" + "".join(
     f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 10)
 )
