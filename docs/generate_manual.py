@@ -5,7 +5,7 @@ from the CRDs.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import yaml
 
 from docs import generate_chart
 from dragoman.cli import AUTHOR_COMMANDS, SERVER_COMMANDS, USER_COMMANDS, cli
+from dragoman.cli.options import GroupedCommand
 from dragoman.kube.connectionoptions import FLAGS
 from dragoman_toolkit.dra.cluster.options import OTHERS
 
@@ -117,18 +118,27 @@ def _page(command: click.Command, name: str, context: click.Context, program: st
         for one in command.params
         if not (reads and one.name in SHARED) and isinstance(one, click.Option)
     ]
-    rows = [row for one in own for row in _option(inner, one)]
+    groups = command.grouped(inner) if isinstance(command, GroupedCommand) else [("", own)]
+    tables = [
+        "\n".join([*([f"{title}:\n"] * bool(title)), "| flag | meaning |\n|---|---|", *rows, ""])
+        for title, options in groups
+        if (rows := [*_rows(inner, [one for one in options if one in own])])
+    ]
     lines = [
         f"### {name}\n",
         *_paragraphs(command.help or ""),
         f"Usage: `{program} {name} {usage}`\n",
         *(["Takes the [options about the cluster](#options-about-the-cluster).\n"] * reads),
-        *(["| flag | meaning |\n|---|---|"] if rows else []),
-        *(f"| `{_cell(flags)}` | {_cell(text)} |" for flags, text in rows),
-        "",
+        *(tables or [""]),
         *_examples(command.epilog or ""),
     ]
     return "\n".join(lines)
+
+
+def _rows(context: click.Context, options: Iterable[click.Parameter]) -> Iterator[str]:
+    for one in options:
+        for flags, text in _option(context, one):
+            yield f"| `{_cell(flags)}` | {_cell(text)} |"
 
 
 def _option(context: click.Context, parameter: click.Parameter) -> Iterator[tuple[str, str]]:

@@ -5,12 +5,31 @@ from typing import Any
 import click
 
 from dragoman.cli.imports import without_models
-from dragoman.cli.options import connection_options, setting_options
+from dragoman.cli.options import GroupedCommand, connection_options, setting_options
 from dragoman.cli.webhook_options import WEBHOOK, webhook_options, webhook_settings
 from dragoman.settings import PREFIX, Settings
 
+GROUPS = {
+    "API server": ("kubeconfig", "context", "namespace", "workers", "resync"),
+    "Claims and templates": (
+        *("claims", "grace", "takeover", "safe_release", "podgroup_claims"),
+        "cluster_templates",
+    ),
+    "Devices": ("evictions", "pool_status", "inventory", "maintenance"),
+    "Explanations and metrics of devices": ("explain", "device_metrics"),
+    "Findings": ("findings",),
+    "Preemption": ("preemption",),
+    "Catalog of driver configs": ("catalog",),
+    "Webhook in this process": ("with_webhook", *sorted(WEBHOOK)),
+    "Leader election": ("leader_elect", "lease_duration", "renew_deadline", "retry_period"),
+    "Metrics, probes and logs": ("metrics_address", "log_"),
+}
+"""Groups of options, by how their names begin."""
+
 
 @click.command(
+    cls=GroupedCommand,
+    groups=GROUPS,
     epilog="""\b
 Examples:
   # be the claim controller of a control plane that has no other
@@ -19,7 +38,7 @@ Examples:
   dragoman operator --claims=assist
   # in a cluster, with probes and metrics on every interface
   dragoman operator --metrics-address=:8080 --log-format=json
-"""
+""",
 )
 @connection_options
 @setting_options(Settings)

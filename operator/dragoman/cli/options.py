@@ -1,6 +1,6 @@
 """Options that several commands have, each with one name, one default and one help text."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -10,6 +10,35 @@ import click
 from dragoman.settings import OPTION, PRIORITY_SPAN, Option, Settings
 
 Command = Callable[..., Any]
+OTHERS = "Other options"
+
+
+class GroupedCommand(click.Command):
+    """A command of many options, which `--help` lists in groups.
+
+    Args:
+        groups: How the names of the options of each group begin, by its title.
+    """
+
+    def __init__(self, *args: Any, groups: Mapping[str, tuple[str, ...]], **known: Any) -> None:
+        super().__init__(*args, **known)
+        self.groups = groups
+
+    def grouped(self, context: click.Context) -> Iterator[tuple[str, list[click.Parameter]]]:
+        """Yield the titles of the groups, each with its options."""
+        found: dict[str, list[click.Parameter]] = {title: [] for title in (*self.groups, OTHERS)}
+        for one in self.get_params(context):
+            found[self._title(str(one.name))].append(one)
+        yield from ((title, options) for title, options in found.items() if options)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options group by group."""
+        for title, options in self.grouped(ctx):
+            with formatter.section(title):
+                formatter.write_dl([row for one in options if (row := one.get_help_record(ctx))])
+
+    def _title(self, name: str) -> str:
+        return next((title for title, all_ in self.groups.items() if name.startswith(all_)), OTHERS)
 
 
 def connection_options(command: Command) -> Command:
