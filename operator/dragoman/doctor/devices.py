@@ -93,7 +93,7 @@ def kept_by(pod: PodFact) -> str:
 def double_booked(facts: DoctorFacts) -> Iterator[Finding]:
     """A device plugin and a DRA driver hand out devices of one node under one name."""
     served = _served(facts)
-    for name, node in sorted(facts.inventory.world.nodes.items()):
+    for name, node in facts.inventory.world.nodes.items():
         for resource, drivers in sorted(served.get(name, {}).items()):
             count = node.node.allocatable.get(resource, 0)
             if count > 0:

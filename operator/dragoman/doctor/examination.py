@@ -20,6 +20,7 @@ from dragoman.doctor import (
 )
 from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import ORDER, Finding, Id, Severity
+from dragoman_base.words import natural
 
 
 def driver_rights(facts: DoctorFacts) -> Iterator[Finding]:
@@ -92,6 +93,7 @@ class Diagnosis:
     unjudged: tuple[Id, ...] = ()  # Rules that need an earlier reading, where there was none
     # Drivers whose version is unknown, so that no verdict on them counts
     unknown: tuple[str, ...] = ()
+    whole: int = 0  # How many rules have seen all that they judge
 
     def count(self, severity: Severity) -> int:
         """Return how many findings have a severity."""
@@ -111,7 +113,7 @@ def examine(facts: DoctorFacts, only: Iterable[Id] = ()) -> Diagnosis:
     """
     chosen = tuple(only) or tuple(RULES)
     findings = [finding for key in chosen for finding in RULES[key][0](facts)]
-    findings.sort(key=lambda one: (ORDER.index(one.severity), one.id, one.subject.text))
+    findings.sort(key=lambda one: (ORDER.index(one.severity), one.id, natural(one.subject.text)))
     partial = {
         key: missing
         for key in chosen
@@ -124,4 +126,5 @@ def examine(facts: DoctorFacts, only: Iterable[Id] = ()) -> Diagnosis:
     unjudged = tuple(key for key in chosen if key in OVER_TIME and facts.before is None)
     unknown = verdicts.unknown(facts) if Id.DRIVER_NOT_CONFORMANT in chosen else ()
     cut = {key: why for key, why in facts.cut.items() if key in chosen}
-    return Diagnosis(tuple(findings), partial, cut, unjudged, unknown)
+    whole = len({key for key in chosen if RULES[key][1]} - partial.keys() - {*unjudged})
+    return Diagnosis(tuple(findings), partial, cut, unjudged, unknown, whole)

@@ -145,5 +145,6 @@ def doctor(  # noqa: PLR0913, PLR0917 — one parameter for each option
         target,
         audit_log,
         dry_run_pods or Id.POD_REJECTED in chosen,
+        output == "wide",
     )
     watching.answer(source, examiner, output, every)

@@ -22,7 +22,7 @@ from dragoman_toolkit.dra.output import Cell, Exit, Report, Table
 from dragoman_toolkit.dra.reports import Nothing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from dragoman.inventory.facts.world import World
@@ -57,6 +57,7 @@ class Examiner:
     target: Version | None  # Version that the cluster is upgraded to
     audit_log: Path | None  # Names who asks for what it removes
     dry_run_pods: bool = False  # Whether pods of workloads are tried
+    wide: bool = False  # Whether the rules are named that did not see everything
     first: Reading | None = None  # The first of two readings
 
     def __call__(self, source: Source) -> Report:
@@ -80,7 +81,7 @@ class Examiner:
             from dragoman_toolkit.dra.doctor.upgrade import upgrade  # noqa: PLC0415 — as above
 
             facts = replace(facts, upgrade=upgrade(source, self.target, self.audit_log))
-        return _answer(source, facts, self.only, self.severity)
+        return _answer(source, facts, self)
 
 
 def _cut(facts: DoctorFacts, key: Id, why: str) -> Mapping[Id, str]:
@@ -95,20 +96,21 @@ def _facts(source: Source, thresholds: Thresholds, before: Reading | None = None
     return DoctorFacts(snapshot, take(world, source.profile(world)), thresholds, before)
 
 
-def _answer(source: Source, facts: DoctorFacts, only: Sequence[Id], severity: Severity) -> Report:
-    diagnosis = examine(facts, list(only))
-    least = ORDER.index(severity)
+def _answer(source: Source, facts: DoctorFacts, wanted: Examiner) -> Report:
+    diagnosis = examine(facts, wanted.only)
+    least = ORDER.index(wanted.severity)
     shown = [
         one
         for one in diagnosis.findings
         if ORDER.index(one.severity) <= least
         and source.namespace_option in ("", one.subject.namespace)
     ]
-    return _report(facts.inventory.world, diagnosis, shown)
+    return _report(facts.inventory.world, diagnosis, shown, wide=wanted.wide)
 
 
-def _report(world: World, diagnosis: Diagnosis, shown: list[Finding]) -> Report:
+def _report(world: World, diagnosis: Diagnosis, shown: list[Finding], *, wide: bool) -> Report:
     counts = {level: sum(one.severity is level for one in shown) for level in ORDER}
+    judged = diagnosis.whole or not world.unseen
     document = {
         **notes.header(world),
         "findings": [_document(one) for one in shown],
@@ -129,7 +131,8 @@ def _report(world: World, diagnosis: Diagnosis, shown: list[Finding]) -> Report:
         document,
         tuple(_blocks(world, shown)),
         _status(counts, diagnosis),
-        (*notes.common(world), *_partial(diagnosis)),
+        # Who can list nothing needs one line, which says so.
+        (*notes.common(world), *(_partial(diagnosis, wide=wide) if judged else ())),
     )
 
 
@@ -176,10 +179,13 @@ def _differ(alike: list[Finding]) -> bool:
     return len({one.remedy for one in alike}) > 1
 
 
-def _partial(diagnosis: Diagnosis) -> Iterator[str]:
+def _partial(diagnosis: Diagnosis, *, wide: bool) -> Iterator[str]:
     missing = sorted({plural for found in diagnosis.partial.values() for plural in found})
     if missing:
         rules = ", ".join(str(key) for key in diagnosis.partial)
+        if len(diagnosis.partial) > _NAMED and not wide:
+            rules = f"{len(diagnosis.partial)} rules of {diagnosis.whole + len(diagnosis.partial)}"
+            rules += " (-o wide names them)"
         yield f"{', '.join(missing)} could not be read: {rules} did not see everything"
     for key, why in diagnosis.cut.items():
         yield f"{key}: {why}"
@@ -187,7 +193,10 @@ def _partial(diagnosis: Diagnosis) -> Iterator[str]:
         rules = " and ".join(map(str, diagnosis.unjudged))
         yield f"{rules}: not judged, they compare two readings of a cluster: --for 30s"
     if diagnosis.unknown:
-        yield f"version unknown: {', '.join(diagnosis.unknown)}: no verdict on a driver counts"
+        one = len(diagnosis.unknown) == 1
+        runs, them = ("runs in a version", "it") if one else ("run in versions", "them")
+        names, rule = ", ".join(diagnosis.unknown), Id.DRIVER_NOT_CONFORMANT
+        yield f"{names} {runs} without a verdict: {rule} does not judge {them}"
 
 
 def _document(finding: Finding) -> dict[str, Any]:

@@ -54,6 +54,7 @@ def test_without_permissions_nothing_is_said_not_to_be_there(
     said = (result.stdout or result.stderr.removeprefix("Error: ")).lower()
     if "usage" not in said:
         assert said.startswith("cannot tell: you cannot list")
+        assert len(said.splitlines()) == 1
     assert "kubectl dra auth" in said
     for text in FALSE:
         assert text not in result.output

@@ -1,9 +1,11 @@
 """`doctor`: the table, the document and the exit status."""
 
+import re
 from pathlib import Path
 
 from dragoman.doctor.examination import OVER_TIME
 from dragoman.doctor.finding import UPGRADE, Id
+from dragoman.inventory.snapshots.documents import KINDS
 from dragoman.inventory.snapshots.snapshot import Unseen
 from tests.support import manifests as objects
 from tests.support.dra import Desk, invoke
@@ -52,10 +54,18 @@ def test_a_cluster_in_order_has_no_findings(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_exit_status_2(tmp_path: Path) -> None:
     desk = Desk(tmp_path, device_class(), unseen=[Unseen("pods", "forbidden")])
     printed = desk.run("doctor", status=2)
-    assert "! pods could not be read: FinalizerStuck, ClaimUnowned" in printed
+    assert re.search(r"! pods could not be read: \d+ rules of \d+ \(-o wide names", printed)
+    wide = desk.run("doctor", "-o", "wide", status=2)
+    assert "! pods could not be read: FinalizerStuck, ClaimUnowned" in wide
     assert printed.startswith("Cannot tell: you cannot list pods; `kubectl dra auth`")
     assert "No findings" not in printed
     assert desk.document("doctor", status=2)["partial"]["ClaimUnowned"] == ["pods"]
+
+
+def test_who_can_list_nothing_reads_one_line(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, unseen=[Unseen(one, "forbidden") for one in KINDS.values()])
+    (line,) = desk.run("doctor", status=2).splitlines()
+    assert line.startswith("Cannot tell: you cannot list ")
 
 
 def test_findings_can_be_chosen(tmp_path: Path) -> None:
