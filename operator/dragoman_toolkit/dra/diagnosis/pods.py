@@ -1,10 +1,10 @@
 """What `explain` says about pods, claims and templates."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from dragoman.allocation import Allocated, Cluster, DeviceID
+from dragoman.allocation import Allocated, Cluster, DeviceID, Reason
 from dragoman.diagnosis import subject as subjects
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
 from dragoman.diagnosis.nearness import has_matching
@@ -18,6 +18,7 @@ from dragoman.inventory.usage.waiting import extended_resources
 from dragoman.model.claim import Claim
 from dragoman.model.metadata import Metadata
 from dragoman.model.pod import TERMINAL_PHASES
+from dragoman_base.words import listed
 from dragoman_toolkit.diagnosis import started
 from dragoman_toolkit.diagnosis.containers import misuses
 from dragoman_toolkit.diagnosis.suggestions.suggest import confirmed, suggest
@@ -248,6 +249,10 @@ def _claims(subject: Subject) -> set[str]:
 TAKEN = "the scheduler takes it"
 FREE = "nothing keeps the request away"
 _FILTERED = "NodeFiltered"
+LONGEST = 200
+"""Letters of a reason in the line of a device; the document has all of it."""
+LETTERS, NAMES = 90, 3
+"""Letters of an expression, and names of a list, in such a line."""
 
 
 def _device_table(cluster: Cluster, explanation: Explanation) -> Table:
@@ -257,8 +262,14 @@ def _device_table(cluster: Cluster, explanation: Explanation) -> Table:
         cluster: That of the explanation.
         explanation: The answer.
     """
-    rows = (row for node in explanation.nodes for row in _rows(cluster, node))
-    return Table(("NODE", "REQUEST", "DEVICE", "CODE", "WHY"), tuple(rows))
+    rows = tuple(row for node in explanation.nodes for row in _rows(cluster, node))
+    spare = []
+    if all(row[0] in row[2].split("/") for row in rows):
+        spare.append("NODE")
+    if len({row[1] for row in rows}) == 1:
+        spare.append("REQUEST")
+    # WHY says in words what CODE says.
+    return Table(("NODE", "REQUEST", "DEVICE", "CODE", "WHY"), rows, tuple(spare), ("CODE",))
 
 
 def _rows(cluster: Cluster, node: NodeAnswer) -> Iterator[tuple[str, ...]]:
@@ -268,7 +279,7 @@ def _rows(cluster: Cluster, node: NodeAnswer) -> Iterator[tuple[str, ...]]:
             return
     for reason in node.others:
         what = reason.device or reason.pool or UNKNOWN
-        yield node.node, reason.request or UNKNOWN, str(what), str(reason.code), words(reason)
+        yield node.node, reason.request or UNKNOWN, str(what), str(reason.code), _bounded(reason)
     if isinstance(node.outcome, Allocated) and not node.filtered:
         for made in node.outcome.new:
             for one in made.devices:
@@ -278,8 +289,29 @@ def _rows(cluster: Cluster, node: NodeAnswer) -> Iterator[tuple[str, ...]]:
         kept_away = {reason.device: reason for reason in request.reasons}
         for device in _devices(cluster, node.node):
             found = kept_away.get(device)
-            code, why = (UNKNOWN, FREE) if found is None else (str(found.code), words(found))
+            code, why = (UNKNOWN, FREE) if found is None else (str(found.code), _bounded(found))
             yield node.node, request.name, str(device), code, why
+
+
+def _bounded(reason: Reason) -> str:
+    """Return a reason in one line of bounded length, whatever users and drivers have written."""
+    details = {
+        name: value if name == "message" else _short(value)
+        for name, value in reason.details.items()
+    }
+    text = " ".join(words(reason._replace(details=details)).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _short(value: object) -> object:
+    """Return a detail with its first letters, or its first names."""
+    if isinstance(value, tuple | list) and len(value) > NAMES:
+        return listed(map(str, value), NAMES)
+    if isinstance(value, Mapping) and len(value) > NAMES:
+        return listed((f"{name}={one}" for name, one in value.items()), NAMES)
+    if isinstance(value, str) and len(value) > LETTERS:
+        return f"{value[: LETTERS - 1]}…"
+    return value
 
 
 def _devices(cluster: Cluster, node: str) -> Iterator[DeviceID]:

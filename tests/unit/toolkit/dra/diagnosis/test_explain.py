@@ -9,6 +9,10 @@ import pytest
 import yaml
 
 from dragoman.inventory.snapshots.snapshot import Unseen
+from dragoman_toolkit.dra.diagnosis import pods
+from dragoman_toolkit.dra.diagnosis.pods import LONGEST
+from dragoman_toolkit.dra.diagnosis.report import DiagnosisView
+from dragoman_toolkit.dra.tables import Screen, Table, table_lines
 from tests.support import manifests as objects
 from tests.support.dra import Desk, invoke
 from tests.support.worlds.inventory import (
@@ -18,6 +22,7 @@ from tests.support.worlds.inventory import (
     device,
     device_class,
     held,
+    inventory,
     pod,
     pool,
     snapshot,
@@ -198,6 +203,29 @@ def test_each_device_has_a_line(tmp_path: Path) -> None:
     assert found["n", f"{DRIVER}/n/a"] == ("-", "nothing keeps the request away")
     assert found["n", f"{DRIVER}/n/b"][0] == "TaintNotTolerated"
     assert found["o", "-"] == ("NodeFiltered", "cordoned")
+
+
+def test_lines_of_devices_are_bounded_whatever_the_expression(tmp_path: Path) -> None:
+    long = " ||\n  ".join([MODEL] * 80)
+    world = [*nodes("n"), device_class(), pool("n", [model("a")]), selecting(long), pending()]
+    desk = Desk(tmp_path, *world)
+    words = ("explain", "pod", "pod", "-n", "ns", "--devices")
+    lines = desk.run(*words, status=1).splitlines()
+    (line,) = (one for one in lines if "SelectorRejected" in one)
+    assert len(line) <= len(f"n   devices   {DRIVER}/n/a   SelectorRejected   ") + LONGEST
+    assert "(read: " in line
+    (reason,) = desk.document(*words, status=1)["nodes"][0]["reasons"][:1]
+    assert reason["expression"] == long
+    view = DiagnosisView(inventory(*world), devices=True)
+    (table,) = (
+        one
+        for one in pods.pod(view, "ns/pod").blocks
+        if isinstance(one, Table) and "DEVICE" in one.headers
+    )
+    narrow = [*table_lines(table, Screen(width=80))]
+    assert max(map(len, narrow)) <= 80
+    # The device names its node, and there is one request: the rest has room.
+    assert narrow[0].split()[0] == "DEVICE"
 
 
 def test_a_node_that_fits_says_which_devices_the_scheduler_takes(tmp_path: Path) -> None:
