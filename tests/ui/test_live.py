@@ -57,6 +57,11 @@ def test_changes_appear_without_a_reload(
             # Without nodes there is nothing to search; those of other tests have no such device.
             none = f"fits on none of the 0 nodes|can never fit: no ResourceSlice of driver {DRIVER}"
             expect(pod).to_contain_text(re.compile(none))
+            with page.expect_popup() as opened:
+                pod.get_by_role("link", name="YAML, Events of Pod user").click()
+            expect(opened.value.locator("body")).to_contain_text("kind: Pod")
+            expect(opened.value.locator("body")).to_contain_text("Events")
+            opened.value.close()
 
             api.create(objects.node(NODE))
             api.create(objects.resource_slice(NODE, ["a", "b"], DRIVER))

@@ -312,10 +312,53 @@ def test_problems_come_first_and_say_why(page: Page) -> None:
 def test_no_column_is_cut(small: str, windows: Windows, width: int) -> None:
     page = windows((width, 900)).page
     page.goto(small)
-    page.evaluate("document.getElementById('quota').open = true")
-    cut = """[...document.querySelectorAll("#classes .scroll, #namespaces .scroll")]
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    cut = """[...document.querySelectorAll(".scroll")]
         .filter((one) => one.scrollWidth > one.clientWidth + 1).length"""
     assert page.evaluate(cut) == 0
+
+
+def test_problems_scroll_with_the_page_on_a_phone(tmp_path: Path, windows: Windows) -> None:
+    broken = [pool(f"node-{n}", ["a"], resourceSliceCount=2, generation=2) for n in range(9)]
+    stale = [pool(f"node-{n}", ["a"], part=1, generation=1) for n in range(9)]
+    lost = [held(claim(f"c-{n}"), (f"gone-{n}", "a")) for n in range(9)]
+    page = windows(PHONE).page
+    page.goto(written(tmp_path, device_class(), *broken, *stale, *lost))
+    box = page.locator(".problems")
+    assert box.evaluate("(one) => one.scrollHeight - one.clientHeight") <= 1
+    assert box.evaluate("(one) => one.clientHeight") > 600
+
+
+def test_a_class_leads_to_its_devices_by_keyboard(page: Page) -> None:
+    page.locator("#classes .pick", has_text="other").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#class")).to_have_value("other")
+    expect_shown(page, "0 of 81 devices on 0 of 11 nodes")
+    expect(page.locator("#map-title")).to_be_focused()
+
+
+def test_enter_again_goes_into_the_panel_and_escape_comes_back(page: Page) -> None:
+    dot = page.get_by_role("gridcell", name="gpu-4: used by web/render-0")
+    dot.focus()
+    page.keyboard.press("Enter")
+    expect(dot).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#close")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(dot).to_be_focused()
+
+
+def test_many_lost_devices_of_one_pool_do_not_tear_the_grid(
+    tmp_path: Path, windows: Windows
+) -> None:
+    names = [f"device-{number}" for number in range(126)]
+    pools = [pool(f"node-{number}", 8) for number in range(12)]
+    lost = [held(claim(name), ("fabric", name)) for name in names]
+    page = windows((1440, 900)).page
+    page.goto(written(tmp_path, device_class(), *pools, *lost))
+    box = page.locator(".node[data-node='(lost) fabric']").bounding_box()
+    assert box is not None
+    assert box["height"] < 160
 
 
 def test_the_sheet_of_a_phone_leaves_its_device_visible(small: str, windows: Windows) -> None:

@@ -6,7 +6,7 @@ import gc
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol
 
 from dragoman.allocation.features import Profile
@@ -29,6 +29,9 @@ REST = 4
 most is spent on them, by this process and by the API server."""
 
 
+Show = Callable[[str, str, str], Awaitable[str]]
+
+
 class ObjectSource(Protocol):
     """Where the objects come from."""
 
@@ -48,18 +51,21 @@ class Live:
         profile: Returns how its scheduler behaves; raises Unusable for an unknown version.
         interval: Least seconds between two readings; more where the cluster is large.
         kind: What the cluster is, see `render.whole`.
+        show: Returns an object by kind, namespace and name; None where there is only a snapshot.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 — what a page has
         self,
         title: str,
         cluster: ObjectSource,
         profile: Callable[[World], Profile],
         interval: float,
         kind: str = render.CLUSTER,
+        show: Show | None = None,
     ) -> None:
         self._title = title
         self._kind = kind
+        self._show = show
         self._cluster = cluster
         self._profile = profile
         self._interval = interval
@@ -136,6 +142,12 @@ class Live:
         if self._whole[0] is not feed:
             self._whole = (feed, await asyncio.to_thread(lambda: feed.whole().encode()))
         return self._whole[1]
+
+    async def object(self, kind: str, namespace: str, name: str) -> str:
+        """Return an object and its Events as text; raise KeyError where it cannot be shown."""
+        if self._show is None:
+            raise KeyError(kind)
+        return await self._show(kind, namespace, name)
 
     async def explain(self, pod: str) -> str:
         """Return HTML that explains a pod; raise KeyError where it does not wait."""

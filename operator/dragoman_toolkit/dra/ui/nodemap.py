@@ -24,7 +24,8 @@ GROUPS: Mapping[str, str] = {
 """Titles of the groups of nodes, in the order of the page."""
 _ODD = frozenset({DeviceState.TAINTED, DeviceState.HELD, DeviceState.UNUSABLE, DeviceState.LOST})
 SEVERAL = "(several nodes)"
-LOST = "(lost devices)"
+LOST = "(lost) "
+"""How the names of rows begin that hold lost devices of a pool, most often named like its node."""
 UNPLACED = "(slices not seen)"
 """Where devices stand that claims name, while ResourceSlices cannot be read."""
 HOLDERS_SHOWN = 20
@@ -69,15 +70,22 @@ def rows(inventory: Inventory) -> tuple[MapRow, ...]:
     order = [*GROUPS]
     found = [*_rows(inventory)]
     return tuple(
-        sorted(found, key=lambda row: (order.index(row.group), row.name == LOST, natural(row.name)))
+        sorted(
+            found,
+            key=lambda row: (order.index(row.group), row.name.startswith(LOST), natural(row.name)),
+        )
     )
 
 
 def _rows(inventory: Inventory) -> Iterator[MapRow]:
     by_node: defaultdict[str, list[InventoryDevice]] = defaultdict(list)
-    without: list[InventoryDevice] = []
+    without: defaultdict[str, list[InventoryDevice]] = defaultdict(list)
     for device in inventory.devices.values():
-        (without if device.content is None else by_node[device.node]).append(device)
+        if device.content is not None:
+            by_node[device.node].append(device)
+        else:
+            lost = device.state is DeviceState.LOST
+            without[f"{LOST}{device.id.pool}" if lost else UNPLACED].append(device)
     member_of = _classes_of(inventory)
     for row in summary.nodes(inventory):
         yield _row(
@@ -88,10 +96,8 @@ def _rows(inventory: Inventory) -> Iterator[MapRow]:
             holders=row.users,
             problems=_problems(inventory, row.node, row.pools),
         )
-    if without:
-        # All of them are lost, or none: it depends on whether slices were read.
-        name = LOST if without[0].state is DeviceState.LOST else UNPLACED
-        yield _row(name, without, member_of, counts=(0, 0))
+    for name, devices in without.items():
+        yield _row(name, devices, member_of, counts=(0, 0))
 
 
 def _problems(inventory: Inventory, node: str, pools: Sequence[PoolID]) -> tuple[str, ...]:

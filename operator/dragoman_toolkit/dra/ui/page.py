@@ -14,7 +14,7 @@ from dragoman.inventory.usage.waiting import Waiting
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.inventory import top_tables
 from dragoman_toolkit.dra.missing import cannot_tell, unseen_of
-from dragoman_toolkit.dra.output import Cell, Report, Table
+from dragoman_toolkit.dra.output import Cell, Table
 from dragoman_toolkit.dra.ui.nodemap import MapRow, rows
 from dragoman_toolkit.dra.ui.problems import PageProblem, problems
 
@@ -59,7 +59,7 @@ class Page:
     taken: str  # When the objects were read, as an API timestamp
     kubernetes: str  # The server's version
     classes: Table | None  # Devices by class: every device of the map that a class selects
-    namespaces: Table | None  # The table of `top namespaces`
+    namespaces: Table | None  # The table of `top namespaces`; without quotas what they hold alone
     states: Mapping[DeviceState, int]  # Number of devices in each state
     rows: tuple[MapRow, ...]  # Nodes in the order of `top nodes`, then lost devices
     waiting: tuple[WaitingPod, ...]  # Pods that wait, at most WAITING_SHOWN
@@ -84,7 +84,7 @@ def page(inventory: Inventory, snapshot: Snapshot) -> Page:
         taken=inventory.world.now,
         kubernetes=inventory.world.kubernetes,
         classes=_class_table(summary.classes(inventory)),
-        namespaces=_table(top_tables.namespaces(inventory, "")),
+        namespaces=_namespace_table(inventory),
         states={state: counts[state] for state in MEANING},
         rows=rows(inventory),
         waiting=tuple(_waiting(inventory.world, one) for one in found[:WAITING_SHOWN]),
@@ -100,6 +100,8 @@ def page(inventory: Inventory, snapshot: Snapshot) -> Page:
     )
 
 
+_HELD = 3
+"""Columns that say what a namespace holds; the others compare it with its quotas."""
 _COLUMNS = ("tainted", "held", "blocked", "unusable", "lost")
 _COLORS: Mapping[str, str] = {"tainted": "yellow", "unusable": "yellow", "lost": "red"}
 
@@ -151,8 +153,13 @@ def _basis(world: World) -> int:
     return hash(repr((nodes, sorted(world.classes.items()), sorted(world.templates.items()))))
 
 
-def _table(report: Report) -> Table | None:
-    return next((block for block in report.blocks if isinstance(block, Table)), None)
+def _namespace_table(inventory: Inventory) -> Table | None:
+    report = top_tables.namespaces(inventory, "")
+    found = next((block for block in report.blocks if isinstance(block, Table)), None)
+    classes = (one for row in report.document["namespaces"] for one in row["classes"])
+    if found is None or any(one["quota"] is not None for one in classes):
+        return found
+    return Table(found.headers[:_HELD], tuple(row[:_HELD] for row in found.rows if row[0]))
 
 
 def _namespaces(inventory: Inventory, found: Iterable[Waiting]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.examination import examine
-from dragoman.doctor.finding import Severity
+from dragoman.doctor.finding import FindingSubject, Severity
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.snapshot import Snapshot
 
@@ -14,6 +14,10 @@ SHOWN = 3
 """Problems of one kind that are written out."""
 NAMED = 100
 """Objects of further problems of a kind that are named; `doctor` prints all of them."""
+LINKED = frozenset(
+    {"Pod", "Node", "ResourceClaim", "ResourceSlice", "DeviceClass", "DeviceTaintRule"}
+)
+"""Kinds of objects whose YAML and Events a followed page shows."""
 _COMMAND = re.compile(r"(kubectl (?:[^;:]|:(?! ))+)")
 _SEVERE = frozenset({Severity.ERROR, Severity.WARNING})
 
@@ -28,6 +32,7 @@ class PageProblem:
     message: str  # What is wrong
     remedy: str  # What to do about it
     since: str  # Since when, as an API timestamp; empty where that is unknown
+    object: tuple[str, str, str] | None = None  # Kind, namespace, name, where the page links to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +61,23 @@ def kinds(found: Iterable[PageProblem]) -> tuple[ProblemGroup, ...]:
     )
 
 
+def _object(subject: FindingSubject) -> tuple[str, str, str] | None:
+    if subject.kind not in LINKED or not subject.name:
+        return None
+    return subject.kind, subject.namespace, subject.name
+
+
 def problems(snapshot: Snapshot, inventory: Inventory) -> tuple[PageProblem, ...]:
     """Return the findings of a cluster that need something to be done, the worst first."""
     return tuple(
         PageProblem(
-            str(one.severity), str(one.id), one.subject.text, one.message, one.remedy, one.since
+            str(one.severity),
+            str(one.id),
+            one.subject.text,
+            one.message,
+            one.remedy,
+            one.since,
+            _object(one.subject),
         )
         for one in examine(DoctorFacts(snapshot, inventory)).findings
         if one.severity in _SEVERE

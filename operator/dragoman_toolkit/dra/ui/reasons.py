@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dragoman_base.words import listed
 from dragoman_toolkit.dra.output import Report
 
 NAMED = 2
@@ -28,6 +29,4 @@ def _nearest(groups: Any) -> str:
     """Say what the nearest nodes lack, which are those of the first group."""
     if not groups:
         return ""
-    nodes = groups[0]["nodes"]
-    where = ", ".join(nodes) if len(nodes) <= NAMED else f"{len(nodes)} nodes"
-    return f"{where}: {groups[0]['why']}"
+    return f"{listed(groups[0]['nodes'], NAMED)}: {groups[0]['why']}"

@@ -32,6 +32,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+_OBJECT = ("kind", "namespace", "name")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -83,6 +84,7 @@ def _application(server: _PageServer) -> web.Application:
     app.router.add_get("/{token}/", server.page)
     app.router.add_get("/{token}/events", server.events, allow_head=False)
     app.router.add_get("/{token}/explain", server.explanation, allow_head=False)
+    app.router.add_get("/{token}/object", server.object, allow_head=False)
     return app
 
 
@@ -135,6 +137,17 @@ class _PageServer:
         except KeyError:
             return _refusal(404, "The pod does not wait any more.")
         return web.Response(text=text, content_type="text/html")
+
+    async def object(self, request: web.Request) -> web.StreamResponse:
+        """Answer with an object as YAML, and its Events."""
+        query = request.query
+        try:
+            text = await self._live.object(*(query.get(one, "") for one in _OBJECT))
+        except KeyError:
+            return _refusal(404, "The page has no such object.")
+        except Unusable as error:
+            return _refusal(502, str(error))
+        return web.Response(text=text, content_type="text/plain")
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Answer with server-sent events: what is newer than the browser's revision."""

@@ -16,12 +16,14 @@ import click
 from dragoman import logs
 from dragoman.cli.terminal import say
 from dragoman.inventory.snapshots.snapshot import Snapshot
+from dragoman.kube.client import Client
 from dragoman_toolkit.dra.cluster.connection import client_of, explained
 from dragoman_toolkit.dra.cluster.source import Source
 from dragoman_toolkit.dra.cluster.watcher import Watcher
 from dragoman_toolkit.dra.output import ProgressLine
 from dragoman_toolkit.dra.ui.file import NEEDS, kind_of, title
 from dragoman_toolkit.dra.ui.live import Live, ObjectSource
+from dragoman_toolkit.dra.ui.objects import described
 from dragoman_toolkit.dra.ui.serve import TOKEN_BYTES, listening
 
 _REDIRECT = """\
@@ -77,7 +79,8 @@ LISTING = 5.0
 async def serve(source: Source, port: int, interval: float, *, browser: bool) -> None:
     """Serve the page until cancelled."""
     async with _cluster(source, interval) as cluster:
-        live = Live(title(source), cluster, source.profile, interval, kind_of(source))
+        show = cluster.show if isinstance(cluster, _Watched) else None
+        live = Live(title(source), cluster, source.profile, interval, kind_of(source), show)
         await live.start()
         async with listening(live, secrets.token_urlsafe(TOKEN_BYTES), port) as address:
             click.echo(f"The page is at {address}\nCtrl-C ends it.")
@@ -115,6 +118,7 @@ class _Watched:
     """A cluster that is watched."""
 
     watcher: Watcher  # Keeps its objects
+    client: Client  # The connection
 
     async def read(self) -> Snapshot:
         """Return the cluster as it is now; raise Unusable where it does not answer."""
@@ -125,6 +129,10 @@ class _Watched:
     async def changed(self) -> None:
         """Wait until it is to be read again."""
         await self.watcher.changed()
+
+    async def show(self, kind: str, namespace: str, name: str) -> str:
+        """Return an object and its Events; see `objects.described`."""
+        return await described(self.client, kind, namespace, name)
 
 
 @asynccontextmanager
@@ -138,4 +146,4 @@ async def _cluster(source: Source, interval: float) -> AsyncIterator[ObjectSourc
     async with client_of(source.connection) as client:
         watcher = Watcher(client, source.namespace, NEEDS, max(interval, LISTING))
         async with watcher.watching():
-            yield _Watched(watcher)
+            yield _Watched(watcher, client)

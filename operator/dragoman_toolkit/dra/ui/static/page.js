@@ -159,6 +159,7 @@ const STEPS = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], Arrow
 grid.addEventListener("keydown", (event) => {
   if (!event.target.matches(".dot") || event.ctrlKey || event.altKey || event.metaKey) return;
   if (event.key in STEPS) move(event.target, ...STEPS[event.key]);
+  else if (event.key === "Enter" && event.target.classList.contains("chosen")) $("close").focus();
   else if (event.key === "Enter" || event.key === " ") choose(event.target);
   else return;
   event.preventDefault();
@@ -215,11 +216,26 @@ function panel() {
   const list = make("dl", undefined, box);
   const say = (term, values) => { if (values.length) { make("dt", term, list); for (const value of values) make("dd", value, list); } };
   const state = dot.getAttribute("aria-label").slice(dot.getAttribute("aria-label").indexOf(": ") + 2);
+  const link = (kind, key) => { // of the last object that was said
+    if (!revision || document.documentElement.dataset.kind === "snapshot") return;
+    const [name, namespace] = key.split("/").reverse();
+    const found = make("a", "YAML, Events", list.lastElementChild);
+    found.href = "object?" + new URLSearchParams({ kind, namespace: namespace || "", name });
+    found.className = "raw";
+    found.target = "_blank";
+    found.rel = "noopener noreferrer";
+    found.setAttribute("aria-label", `YAML, Events of ${kind} ${plain(name)}`);
+  };
   say("State", [state]);
   say("Node", [shown[0]]);
+  if (!shown[0].startsWith("(")) link("Node", shown[0]);
   for (const holder of device.holders || []) {
     say(holder.admin ? "Claim, with admin access" : "Claim", [`${holder.claim}, since ${age(holder.since || "")}`]);
-    say("Pods", (holder.pods || []).map((pod) => pod.replace(" ", ", containers: ")));
+    link("ResourceClaim", holder.claim);
+    for (const pod of holder.pods || []) {
+      say("Pod", [pod.replace(" ", ", containers: ")]);
+      link("Pod", pod.split(" ")[0]);
+    }
     say("Share", Object.entries(holder.consumed || {}).map(([name, amount]) => `${name} ${amount}`));
   }
   say("Taints", (device.taints || []).filter((taint) => !state.includes(taint)));
@@ -240,7 +256,19 @@ async function copied(button) {
     button.textContent = "Copied";
   } catch { getSelection().selectAllChildren(button.parentElement.querySelector("code")); }
 }
-document.addEventListener("click", ({ target }) => { if (target.matches(".copy")) copied(target); });
+document.addEventListener("click", ({ target }) => {
+  if (target.matches(".copy")) copied(target);
+  if (target.matches(".pick")) pick(target);
+});
+function pick(button) { // from a row of a table to its devices on the map
+  const choice = $(button.dataset.filter);
+  choice.value = button.textContent;
+  if (choice.selectedIndex < 0) choice.value = "";
+  filter();
+  remember();
+  $("map-title").focus();
+  $("map-title").scrollIntoView({ block: "start" });
+}
 function copies() { for (const one of document.querySelectorAll(".copy[hidden]")) one.hidden = false; }
 
 // Live ------------------------------------------------------------------------------------------
@@ -264,7 +292,7 @@ function section(name, html) {
   for (const one of fresh.querySelectorAll("details")) one.open = open.get(keyOf(one)) ?? one.open;
   if (scrolled) fresh.querySelector(".pods, .problems")?.scrollTo(0, scrolled);
   if (focus) {
-    const stops = [...fresh.querySelectorAll("summary, select, input, .scroll, .pods, .problems, .copy")];
+    const stops = [...fresh.querySelectorAll("summary, select, input, .scroll, .pods, .problems, .copy, .pick, .raw")];
     (stops.find((one) => identity(one) === focus) || stops[0])?.focus(); // the list, where its entry is gone
   }
   if (document.activeElement.matches("[name=state]")) rove(document.activeElement);
@@ -274,7 +302,7 @@ function keyOf(folded) {
 }
 function identity(element) {
   const around = element.closest("details");
-  return element.id || element.value || (around && keyOf(around) + element.className) || element.getAttribute("aria-label") || element.className;
+  return element.id || element.value || (element.dataset.filter && element.textContent) || (around && keyOf(around) + element.className) || element.getAttribute("aria-label") || element.className;
 }
 function apply(update) {
   revision = update.revision;
@@ -369,7 +397,8 @@ recall();
 copies();
 rove();
 measure();
-$("quota").open = matchMedia("(min-width: 88.1rem)").matches && $("namespaces").querySelectorAll("tbody tr").length <= FEW;
+const quota = $("quota"); // there only with claims
+if (quota) quota.open = "quotas" in quota.dataset && matchMedia("(min-width: 88.1rem)").matches && quota.querySelectorAll("tbody tr").length <= FEW;
 filter();
 outdated("");
 setInterval(ages, 30000);

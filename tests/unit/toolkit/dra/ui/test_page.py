@@ -32,14 +32,43 @@ def cluster() -> list[dict[str, Any]]:
 
 def test_every_device_has_a_dot_with_its_state_and_holder() -> None:
     found = {row.name: row for row in pages.of(*cluster()).rows}
-    assert [*found] == ["node-a", "node-b", LOST]
+    assert [*found] == ["node-a", "node-b", f"{LOST}node-z"]
     assert [(dot.name, dot.state, dot.text) for dot in found["node-a"].dots] == [
         ("a", DeviceState.USED, "used by ml/trainer"),
         ("b", DeviceState.FREE, "free"),
         ("c", DeviceState.TAINTED, "tainted, broken:NoSchedule"),
     ]
     assert [dot.state for dot in found["node-b"].dots] == [DeviceState.UNUSABLE]
-    assert [dot.text for dot in found[LOST].dots] == ["lost by ml/trainer"]
+    assert [dot.text for dot in found[f"{LOST}node-z"].dots] == ["lost by ml/trainer"]
+
+
+def test_lost_devices_stand_by_pool_behind_the_nodes() -> None:
+    gone = [("node-10", "a"), ("node-2", "a"), ("node-2", "b")]
+    tainted = pool("node-x", [device("a", taints=[TAINT])])
+    rows = pages.of(device_class(), tainted, held(claim(count=3), *gone)).rows
+    assert [(row.name, len(row.dots)) for row in rows] == [
+        ("node-x", 1),
+        (f"{LOST}node-2", 2),
+        (f"{LOST}node-10", 1),
+    ]
+
+
+def test_quotas_are_shown_where_there_are_some() -> None:
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "gpus", "namespace": "ml"},
+        "spec": {"hard": {"gpu.deviceclass.resource.k8s.io/devices": "4"}},
+    }
+    without, compared = pages.of(*cluster()).namespaces, pages.of(*cluster(), quota).namespaces
+    assert without is not None
+    assert compared is not None
+    assert without.headers == ("NAMESPACE", "HELD", "IDLE>1h")
+    assert [row[0] for row in without.rows] == ["ml", "web"]
+    assert compared.headers[-1] == "WHY THEY DIFFER"
+    assert "Namespaces and quotas" not in pages.html(*cluster())
+    assert "Namespaces and quotas" in pages.html(*cluster(), quota)
+    assert pages.of(device_class()).namespaces is None
 
 
 def test_devices_whose_slices_are_not_seen_are_used_and_not_lost() -> None:

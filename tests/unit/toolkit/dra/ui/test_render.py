@@ -102,3 +102,18 @@ def test_a_dot_says_in_words_what_its_colour_means() -> None:
         "a: unusable",
         "gone: lost by ml/trainer",
     ]
+
+
+def test_a_page_that_follows_a_cluster_links_to_objects() -> None:
+    found = pages.Found(pages.html(*cluster(), live=True))
+    links = [str(one["href"]) for one in found.all("a") if one.get("class") == "raw"]
+    assert "object?kind=Pod&namespace=web&name=waits" in links
+    assert any(link.startswith("object?kind=ResourceSlice&namespace=&name=") for link in links)
+    still = pages.Found(pages.html(*cluster()))
+    assert [one for one in still.all("a") if one.get("class") == "raw"] == []
+
+
+def test_classes_and_namespaces_lead_to_their_devices() -> None:
+    found = pages.Found(pages.html(*cluster()))
+    picks = [one["data-filter"] for one in found.all("button") if one.get("class") == "pick"]
+    assert picks == ["class", "namespace", "namespace"]

@@ -39,6 +39,15 @@ class Cluster:
         """Count as changed at all times."""
 
 
+async def shown(kind: str, namespace: str, name: str) -> str:
+    """Return a text for pods, and an error for one of them."""
+    if kind != "Pod":
+        raise KeyError(kind)
+    if name == "secret":
+        raise Unusable("pods is forbidden")
+    return f"kind: {kind} # <b>{namespace}/{name}</b>"
+
+
 @pytest.fixture
 def cluster() -> Cluster:
     return Cluster()
@@ -46,7 +55,7 @@ def cluster() -> Cluster:
 
 @pytest.fixture
 async def client(cluster: Cluster) -> AsyncIterator[TestClient[Any, Any]]:
-    live = Live("test", cluster, lambda _: profile("1.36"), 0.02)
+    live = Live("test", cluster, lambda _: profile("1.36"), 0.02, show=shown)
     await live.start()
     running = asyncio.create_task(live.run())
     async with TestClient(TestServer(application(live, TOKEN))) as found:
@@ -77,7 +86,10 @@ async def test_the_page_needs_the_token(client: TestClient[Any, Any]) -> None:
         assert "node-a" not in await refused.text()
 
 
-@pytest.mark.parametrize("path", ["", "events", "explain?pod=ns/waits"])
+OBJECT = "object?kind=Pod&namespace=ns&name=waits"
+
+
+@pytest.mark.parametrize("path", ["", "events", "explain?pod=ns/waits", OBJECT])
 @pytest.mark.parametrize(
     "host", ["attacker.example", "attacker.example:80", "127.0.0.1.nip.io", ""]
 )
@@ -96,7 +108,23 @@ async def test_nothing_can_be_written(client: TestClient[Any, Any], method: str)
     assert (await client.request(method, f"/{TOKEN}/")).status == 405
 
 
-@pytest.mark.parametrize("path", ["", "explain?pod=ns/waits", "explain?pod=no/such", "nothing"])
+async def test_objects_are_plain_text(client: TestClient[Any, Any]) -> None:
+    found = await client.get(f"/{TOKEN}/{OBJECT}")
+    assert (found.status, found.content_type) == (200, "text/plain")
+    assert await found.text() == "kind: Pod # <b>ns/waits</b>"
+    refused = await client.get(f"/{TOKEN}/{OBJECT.replace('waits', 'secret')}")
+    assert (refused.status, await refused.text()) == (502, "pods is forbidden\n")
+    for query in ("", "?kind=Secret&namespace=ns&name=a"):
+        assert (await client.get(f"/{TOKEN}/object{query}")).status == 404
+
+
+async def test_a_snapshot_has_no_objects_to_ask_for(cluster: Cluster) -> None:
+    live = Live("test", cluster, lambda _: profile("1.36"), 0.02)
+    async with TestClient(TestServer(application(live, TOKEN))) as found:
+        assert (await found.get(f"/{TOKEN}/{OBJECT}")).status == 404
+
+
+@pytest.mark.parametrize("path", ["", "explain?pod=ns/waits", "explain?pod=no/such", OBJECT, "no"])
 async def test_every_answer_has_the_policy(client: TestClient[Any, Any], path: str) -> None:
     found = await client.get(f"/{TOKEN}/{path}")
     assert found.headers["Content-Security-Policy"].startswith("default-src 'none'; ")

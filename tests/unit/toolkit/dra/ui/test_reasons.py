@@ -1,0 +1,36 @@
+"""The line of a pod that waits comes from the nearest nodes, not from the most."""
+
+from typing import Any
+
+from dragoman_toolkit.dra.ui.explanations import Explainer
+from dragoman_toolkit.dra.ui.reasons import reason
+from tests.support import manifests as objects
+from tests.support.worlds import inventory as builders
+from tests.support.worlds.inventory import claim, device, device_class, pod, pool
+
+TAINT = {"key": "broken", "effect": "NoSchedule"}
+
+
+def said(*manifests: Any) -> str:
+    return reason(Explainer(builders.inventory(*manifests)).explain("ns/pod"))
+
+
+def test_one_node_whose_devices_are_tainted_is_nearer_than_many_of_another_kind() -> None:
+    others = [f"node-{number}" for number in range(1, 8)]
+    names = [*others, "node-d"]
+    nodes = [objects.node(name) for name in names]
+    for node in nodes:
+        node["metadata"]["labels"] = {"zone": "b" if node["metadata"]["name"] == "node-d" else "a"}
+    waits = pod(claims={"gpu": "claim"})
+    waits["spec"]["nodeSelector"] = {"zone": "b"}
+    tainted = pool("node-d", [device(name, taints=[TAINT]) for name in ("a", "b")])
+    line = said(*nodes, device_class(), tainted, claim(count=2), waits)
+    assert line.startswith("node-d: 2 tainted broken:NoSchedule")
+
+
+def test_the_first_of_many_alike_are_named_in_the_order_of_people() -> None:
+    names = ["node-10", "node-2", "node-1"]
+    pools = [pool(name, [device("a", taints=[TAINT])]) for name in names]
+    nodes = map(objects.node, names)
+    line = said(*nodes, device_class(), *pools, claim(), pod(claims={"gpu": "claim"}))
+    assert line.startswith("node-1, node-2 and 1 more: ")
