@@ -237,7 +237,7 @@ FAULTS = (
     KnownFault(
         141829,
         "stops at a pod that wants all devices while any pool of a node is incomplete or invalid",
-        "repair the pools named above, or ask for a number of devices",
+        "repair the pools that `kubectl dra top` names, or ask for a number of devices",
         _all_of_broken_pools,
         r"`AllocationMode: All` requests when a resource pool on a candidate node is incomplete",
     ),

@@ -17,7 +17,7 @@ from dragoman.inventory.snapshots.documents import MIRROR, Document
 from dragoman.maintenance.budgets import DisruptionBudget, Protected, predict
 from dragoman.model.deviceid import PoolID
 from dragoman.model.fields import MalformedObjectError, part
-from dragoman_base.words import listed
+from dragoman_base.words import listed, natural
 from dragoman_toolkit.migration import steps
 from dragoman_toolkit.migration.asks import asked_of, top_owner
 from dragoman_toolkit.migration.capacity import Capacity
@@ -147,7 +147,7 @@ class _Planner:
             not begun,
             blocked,
             len(one.leaves),
-            one.name,
+            natural(one.name),
         )
 
     def _node(self, name: str) -> NodePlan | None:

@@ -17,7 +17,7 @@ from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.usage.summary import count_free
 from dragoman.inventory.usage.waiting import classes_of
-from dragoman_base.words import natural
+from dragoman_base.words import counted, natural
 from dragoman_toolkit.attributevalues import GangValues, gang_values
 from dragoman_toolkit.diagnosis.simulate import PlacedWorkload, Placement
 from dragoman_toolkit.diagnosis.virtualnodes import manifests
@@ -112,7 +112,7 @@ def _sentences(simulation: Simulation) -> Iterator[Table | str]:
         if several or whole:
             yield f"{workload.title}: {_placed(then)}"
         if then.refused and not whole:
-            yield f"not placed: {len(then.refused)}{_short(then.why)}."
+            yield f"{counted(len(then.refused), 'pod')} not placed{_short(then.why)}."
         elif then.refused:
             yield f"Its next pod is not placed{_short(then.why)}."
         if simulation.fill:
@@ -236,7 +236,7 @@ def _short(why: Explanation | None) -> str:
     if not near:
         return ""
     many = "one device" if near[0].short == 1 else f"{near[0].short} devices"
-    return f", {many} short on {wording.shortened(one.node for one in near)}"
+    return f": {many} short on {wording.shortened(one.node for one in near)}"
 
 
 def _free(inventory: Inventory, pod: PodFact) -> int:

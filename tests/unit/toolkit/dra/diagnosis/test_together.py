@@ -157,7 +157,7 @@ def test_simulate_names_the_claims_that_want_the_same_devices(tmp_path: Path) ->
     desk = Desk(tmp_path, *nodes("n"), device_class(), pool("n", ["a"]))
     printed = desk.run("simulate", "-f", file, "-n", "ns", status=1)
     assert printed.startswith(
-        "not placed: 1: can never fit: claims left and right want 2 devices on one node"
+        "1 pod not placed: can never fit: claims left and right want 2 devices on one node"
     )
     assert "claims left and right need 2 devices, 1 is free" in printed
     assert "1 free, 1 wanted" not in printed
