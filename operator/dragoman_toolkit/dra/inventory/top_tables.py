@@ -197,7 +197,8 @@ def pods(inventory: Inventory, namespace: str, selected: Selected = None, *, wid
     headers = ("POD", "NODE", "DEVICES", "SINCE", "WAITS FOR", *(("NAMES",) if wide else ()))
     lines = tuple(
         (
-            row.pod,
+            # As kubectl has it, a namespace that was named is not repeated.
+            row.pod.removeprefix(f"{namespace}/") if namespace else row.pod,
             row.node or UNKNOWN,
             ", ".join(f"{count} {name}" for name, count in row.devices.items()) or UNKNOWN,
             age(now, row.since),

@@ -11,6 +11,7 @@ from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.inventory.usage import summary
 from dragoman.inventory.usage.rows import ClassRow
 from dragoman.inventory.usage.waiting import Waiting
+from dragoman_base.words import natural
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.inventory import top_tables
 from dragoman_toolkit.dra.missing import cannot_tell, unseen_of
@@ -79,7 +80,7 @@ def page(inventory: Inventory, snapshot: Snapshot) -> Page:
     """Compute the page of an inventory, and of the snapshot that it was taken from."""
     blind = cannot_tell(unseen_of(inventory.world))
     counts = Counter(device.state for device in inventory.devices.values())
-    found = summary.waiting_pods(inventory)
+    found = sorted(summary.waiting_pods(inventory), key=lambda one: natural(one.pod.key))
     return Page(
         taken=inventory.world.now,
         kubernetes=inventory.world.kubernetes,
