@@ -104,10 +104,12 @@ def _drawn(report: Report, output: Output, interval: float | None) -> str:
 def lines(report: Report, on: Screen) -> Iterator[str]:
     """Yield what people read of a report: first what could not be read at all."""
     blind = cannot_tell(report.document.get("unseen") or ())
-    first = (Cell(blind, "yellow"), "") if blind else ()
     # That there is nothing may be false where something could not be read.
     said = [one for one in report.blocks if not (blind and isinstance(one, Nothing))]
-    for block in (*first, *said, *_notes(report.notes)):
+    said += _notes(report.notes)
+    if blind:
+        said = [Cell(blind, "yellow"), *([""] if said else []), *said]
+    for block in said:
         yield from table_lines(block, on) if isinstance(block, Table) else text_lines(block, on)
 
 

@@ -46,7 +46,7 @@ class Config:
     entries: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(
         default_factory=lambda: {plural: {} for plural in _LISTS}
     )
-    absent: str = ""  # Which files were looked for in vain; empty where all are there
+    absent: str = ""  # Files that were looked for and are not there; empty for none
 
     @property
     def contexts(self) -> Mapping[str, Mapping[str, Any]]:

@@ -34,6 +34,7 @@ Examples:
   kubectl dra explain class gpu.nvidia.com      # what does it select?
   kubectl dra explain node node-4
   kubectl dra explain device gpu.nvidia.com/node-4/gpu-3   # or its UUID or PCI address
+  kubectl dra explain --reason DeviceInUse      # what a code in answers and Events means
 
 \b
 Exit status:
@@ -71,6 +72,16 @@ def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[Co
     return completion.items(lists[kind](context) if kind in lists else (), begun)
 
 
+def _told(context: click.Context, _: click.Parameter, code: str | None) -> None:
+    """Print what a code means, and end."""
+    if code is None or context.resilient_parsing:
+        return
+    from dragoman_toolkit.dra.diagnosis.reasoncodes import meaning  # noqa: PLC0415 — not for --help
+
+    click.echo(meaning(code))
+    context.exit()
+
+
 @click.command(epilog=_EXAMPLES)
 @click.argument(
     "words",
@@ -89,6 +100,14 @@ def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[Co
     help="Look at this node only.",
 )
 @selecting
+@click.option(
+    "--reason",
+    metavar="CODE",
+    is_eager=True,
+    expose_value=False,
+    callback=_told,
+    help="Say what a code in answers, Events and logs means, without a cluster, and end.",
+)
 @click.option("--devices", is_flag=True, help="Print one line for each device and request.")
 @watched
 @answering

@@ -17,7 +17,7 @@ def test_the_former_spelling_of_the_catalog_is_accepted(spelling: str) -> None:
 def test_the_help_lists_each_option_in_one_group() -> None:
     context = click.Context(operator)
     found = dict(operator.grouped(context))
-    assert [one.name for one in found.pop(OTHERS)] == ["help"]
+    assert [one.opts for one in found.pop(OTHERS)] == [["--help"]]
     assert list(found) == list(GROUPS)
     names = [one.name for options in found.values() for one in options]
     assert sorted(map(str, names)) == sorted(str(one.name) for one in operator.params)

@@ -11,6 +11,14 @@ from tests.support.worlds.inventory import claim, device, device_class, pod, poo
 TAINT = {"key": "broken", "effect": "NoSchedule"}
 
 
+def waiting() -> dict[str, Any]:
+    """Return a pod that the scheduler has refused."""
+    made = pod(claims={"gpu": "claim"})
+    refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    made["status"] = {"phase": "Pending", "conditions": [refused]}
+    return made
+
+
 def said(*manifests: Any) -> str:
     return reason(Explainer(builders.inventory(*manifests)).explain("ns/pod"))
 
@@ -21,7 +29,7 @@ def test_one_node_whose_devices_are_tainted_is_nearer_than_many_of_another_kind(
     nodes = [objects.node(name) for name in names]
     for node in nodes:
         node["metadata"]["labels"] = {"zone": "b" if node["metadata"]["name"] == "node-d" else "a"}
-    waits = pod(claims={"gpu": "claim"})
+    waits = waiting()
     waits["spec"]["nodeSelector"] = {"zone": "b"}
     tainted = pool("node-d", [device(name, taints=[TAINT]) for name in ("a", "b")])
     line = said(*nodes, device_class(), tainted, claim(count=2), waits)
@@ -32,5 +40,5 @@ def test_the_first_of_many_alike_are_named_in_the_order_of_people() -> None:
     names = ["node-10", "node-2", "node-1"]
     pools = [pool(name, [device("a", taints=[TAINT])]) for name in names]
     nodes = map(objects.node, names)
-    line = said(*nodes, device_class(), *pools, claim(), pod(claims={"gpu": "claim"}))
+    line = said(*nodes, device_class(), *pools, claim(), waiting())
     assert line.startswith("node-1, node-2 and 1 more: ")
