@@ -171,7 +171,8 @@ def test_screen_readers_find_names_and_roles(page: Page) -> None:
     expect(page.get_by_role("search", name="Devices")).to_be_visible()
     unnamed = page.evaluate(
         """[...document.querySelectorAll("button, select, input, summary, [tabindex]")]
-        .filter((one) => !(one.labels?.length || one.getAttribute("aria-label") || one.innerText))
+        .filter((one) => !(one.labels?.length || one.getAttribute("aria-label")
+          || one.textContent.trim()))
         .map((one) => one.outerHTML)"""
     )
     assert unnamed == []
