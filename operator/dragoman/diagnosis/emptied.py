@@ -14,7 +14,7 @@ from dragoman.diagnosis.filters import Load, rejections
 from dragoman.diagnosis.nodeanswers import BUDGET
 from dragoman.diagnosis.subject import Subject, Wanted
 from dragoman.inventory.facts.world import NodeFact
-from dragoman.model.requests import ClaimSpec, ExactRequest
+from dragoman.model.requests import ClaimSpec
 from dragoman.model.taints import Toleration
 
 _EVERY_TAINT = Toleration(operator="Exists")
@@ -99,16 +99,4 @@ class BestCase:
 
 def tolerant(spec: ClaimSpec) -> ClaimSpec:
     """Return a spec whose requests tolerate every taint."""
-
-    def change(request: ExactRequest) -> ExactRequest:
-        return replace(request, tolerations=(_EVERY_TAINT,))
-
-    requests = tuple(
-        replace(
-            one,
-            exactly=one.exactly and change(one.exactly),
-            first_available=tuple(map(change, one.first_available)),
-        )
-        for one in spec.requests
-    )
-    return replace(spec, requests=requests)
+    return spec.changed(lambda request: replace(request, tolerations=(_EVERY_TAINT,)))

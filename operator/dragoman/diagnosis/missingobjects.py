@@ -63,12 +63,4 @@ def _of_classes(claim: Claim, classes: Mapping[str, str]) -> Claim:
         meant = classes.get(request.class_name, request.class_name)
         return replace(request, class_name=meant)
 
-    requests = tuple(
-        replace(
-            one,
-            exactly=one.exactly and change(one.exactly),
-            first_available=tuple(map(change, one.first_available)),
-        )
-        for one in claim.spec.requests
-    )
-    return replace(claim, spec=replace(claim.spec, requests=requests))
+    return replace(claim, spec=claim.spec.changed(change))

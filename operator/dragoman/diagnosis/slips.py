@@ -255,14 +255,7 @@ def corrected(claim: Claim, swaps: dict[str, str]) -> Claim:
     def change(request: ExactRequest) -> ExactRequest:
         return replace(request, selectors=tuple(_swapped(one, swaps) for one in request.selectors))
 
-    requests = tuple(
-        replace(
-            one,
-            exactly=one.exactly and change(one.exactly),
-            first_available=tuple(map(change, one.first_available)),
-        )
-        for one in claim.spec.requests
-    )
+    spec = claim.spec.changed(change)
     constraints = tuple(
         one._replace(
             match_attribute=swaps.get(one.match_attribute or "", one.match_attribute),
@@ -270,7 +263,7 @@ def corrected(claim: Claim, swaps: dict[str, str]) -> Claim:
         )
         for one in claim.spec.constraints
     )
-    return replace(claim, spec=replace(claim.spec, requests=requests, constraints=constraints))
+    return replace(claim, spec=replace(spec, constraints=constraints))
 
 
 def _swapped(text: str | None, swaps: dict[str, str]) -> str | None:

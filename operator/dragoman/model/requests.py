@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.model.fields import Document
@@ -84,6 +84,18 @@ class ClaimSpec:
     # The same without these tolerations, which claims of one template share; None where there are
     # none
     plain: ClaimSpec | None = field(default=None, repr=False)
+
+    def changed(self, change: Callable[[ExactRequest], ExactRequest]) -> ClaimSpec:
+        """Return the spec with each request and subrequest changed; constraints stay."""
+        requests = tuple(
+            replace(
+                one,
+                exactly=one.exactly and change(one.exactly),
+                first_available=tuple(map(change, one.first_available)),
+            )
+            for one in self.requests
+        )
+        return replace(self, requests=requests)
 
 
 NO_SPEC = ClaimSpec()
