@@ -186,7 +186,7 @@ def _queues(groups: Iterable[Mapping[str, Any]]) -> dict[str, Resource]:
     """Return where kinds of queue managers are served; nothing in a cluster without any."""
     served = {one["name"]: [version["version"] for version in one["versions"]] for one in groups}
     served[""] = ["v1"]
-    if not MANAGERS & served.keys():
+    if not MANAGERS.keys() & served.keys():
         return {}
     return {
         key: Resource(kind.group, version, kind.plural)

@@ -1,10 +1,9 @@
 """The login of kopf's own watches, in processes that kopf runs."""
 
-from urllib.parse import urlsplit
-
 import aiohttp
 import kopf
 
+from dragoman.kube.http.tunnel import proxy_of
 from dragoman.kube.kubeconfig import ConnectionSettingsError, Credentials
 
 
@@ -13,7 +12,7 @@ def kopf_session(credentials: Credentials) -> kopf.AiohttpSession:
 
     aiohttp knows proxies of http and https; through one of socks5 each request fails.
     """
-    by_socks = urlsplit(credentials.proxy).scheme == "socks5"
+    by_socks = bool(credentials.proxy) and proxy_of(credentials.proxy).scheme == "socks5"
 
     async def authorize(
         request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType

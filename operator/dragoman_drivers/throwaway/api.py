@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self, TypeVar
-from urllib.parse import unquote, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import orjson
 import urllib3
 
+from dragoman.kube.http.tunnel import proxy_of
 from dragoman.kube.kubeconfig import Credentials
 from dragoman_drivers.throwaway.certificates import KeyPairPaths
 from dragoman_drivers.throwaway.resources import DISCOVERY, Resource, names_of, resources
@@ -295,11 +296,11 @@ class Api:
 
 def _through(proxy: str, trust: ssl.SSLContext | None) -> urllib3.ProxyManager:
     """Return the pools of connections through a proxy; raise ValueError for one of socks5."""
-    parts = urlsplit(proxy)
-    if parts.scheme == "socks5":
+    known = proxy_of(proxy)
+    if known.scheme == "socks5":
         raise ValueError("clusters[].cluster.proxy-url: expected a proxy of http or https here")
-    account = f"{unquote(parts.username)}:{unquote(parts.password or '')}" if parts.username else ""
-    headers = urllib3.make_headers(proxy_basic_auth=account) if account else None
+    user, password = known.account or ("", "")
+    headers = urllib3.make_headers(proxy_basic_auth=f"{user}:{password}") if user else None
     return urllib3.ProxyManager(proxy, proxy_headers=headers, proxy_ssl_context=trust)
 
 

@@ -20,7 +20,6 @@ _PODSETS = ("kueue.x-k8s.io/podset", "kueue.x-k8s.io/role-hash")
 _WORKLOAD = "kueue.x-k8s.io/workload"
 _GROUP = "scheduling.k8s.io/group-name"
 _JOBSET = "jobset.sigs.k8s.io/jobset-name"
-KAI_LABEL = "kai.scheduler/queue"
 KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology", "kueue.x-k8s.io/elastic-job")
 VOLCANO_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from dragoman.inventory.snapshots.queuekinds import MANAGERS
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.model.fields import part, parts
 from dragoman_base.files import UnreadableError
@@ -19,11 +20,6 @@ Document = Mapping[str, Any]
 Version = tuple[int, int]
 
 KUEUE, VOLCANO, KAI = "kueue", "volcano", "kai"
-GROUPS: Mapping[str, str] = {
-    "kueue.x-k8s.io": KUEUE,
-    "scheduling.volcano.sh": VOLCANO,
-    "scheduling.run.ai": KAI,
-}
 TITLES: Mapping[str, str] = {KUEUE: "Kueue", VOLCANO: "Volcano", KAI: "KAI"}
 _CONFIGS = ("controller_manager_config.yaml", "volcano-scheduler.conf")
 _DEPLOYMENTS = {"kueue-controller-manager": KUEUE, "volcano-scheduler": VOLCANO}
@@ -134,7 +130,7 @@ def managers(snapshot: Snapshot) -> dict[str, Manager]:
     """Return the queue managers that have queues, by name."""
     found = {}
     for key in ("clusterqueues.kueue.x-k8s.io", "queues.scheduling.volcano.sh"):
-        name = GROUPS[key.partition(".")[2]]
+        name = MANAGERS[key.partition(".")[2]]
         if snapshot.of(key) or any(one.plural == key for one in snapshot.unseen):
             found[name] = _manager(snapshot, name)
     if snapshot.of("queues.scheduling.run.ai"):

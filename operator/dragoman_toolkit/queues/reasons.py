@@ -8,10 +8,10 @@ from functools import cached_property
 from dragoman.diagnosis.obstacles import Obstacle, ObstacleCode, gates
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
+from dragoman.inventory.snapshots.queuekinds import KAI_LABEL
 from dragoman.model.fields import part, parts
 from dragoman_toolkit.queues.amounts import quantity_text
 from dragoman_toolkit.queues.facts import (
-    KAI_LABEL,
     KUEUE_GATES,
     QUEUE_LABEL,
     VOLCANO_GATE,

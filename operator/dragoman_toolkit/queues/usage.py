@@ -10,8 +10,8 @@ from enum import StrEnum
 
 from dragoman.allocation.extendedresources import is_extended
 from dragoman.inventory.facts.world import PodFact
+from dragoman.inventory.snapshots.queuekinds import KAI_LABEL
 from dragoman_toolkit.queues.facts import (
-    KAI_LABEL,
     KUEUE_GATES,
     QUEUE_LABEL,
     VOLCANO_GATE,

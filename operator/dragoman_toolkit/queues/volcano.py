@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
+from dragoman.inventory.snapshots.queuekinds import KAI_LABEL
 from dragoman.model.fields import part
 from dragoman_toolkit.queues.facts import (
-    KAI_LABEL,
     Document,
     Queues,
     amounts,

@@ -3,15 +3,15 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from dragoman.allocation import DeviceID
-from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.holders import User
 from dragoman.inventory.inventory import DeviceState, Inventory, InventoryDevice
 from dragoman.inventory.pools.pools import PoolState
+from dragoman.inventory.snapshots.queuekinds import KAI_LABEL, MANAGERS
 from dragoman.inventory.usage.summary import class_of, tally
 from dragoman.inventory.usage.waiting import gated
+from dragoman.model.fields import part, parts
 
 _COUNTED = tuple(state for state in DeviceState if state is not DeviceState.LOST)
 UUIDS = ("uuid", "UUID")
@@ -44,10 +44,8 @@ INFO_LABELS = (
     *("driver", "pool", "device", "node", "namespace", "claim", "class", "request", "pod"),
     *("uuid", "shared"),
 )
-GATES = {"kueue.x-k8s.io": "kueue", "scheduling.volcano.sh": "volcano"}
+GATES = {group: name for group, name in MANAGERS.items() if name != "kai"}
 """Queue managers by the domain of their scheduling gates."""
-KAI = "kai.scheduler/queue"
-"""Label of pods whose place KAI decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +63,8 @@ def count(inventory: Inventory) -> DeviceCounts:
     """Count the devices of an inventory."""
     devices = _lost(inventory)
     for name, members in inventory.members.items():
-        for driver, part in _by_driver(members).items():
-            states = tally(inventory, part)
+        for driver, own in _by_driver(members).items():
+            states = tally(inventory, own)
             devices.update({(driver, name, str(state)): states[state] for state in _COUNTED})
     pools: Counter[tuple[str, str]] = Counter()
     for pool in inventory.pools.values():
@@ -81,16 +79,13 @@ def held_pods(inventory: Inventory) -> dict[str, int]:
     for pod in inventory.world.pods.values():
         if pod.pod.node_name or pod.pod.done or not gated(pod):
             continue
-        domains = {str(one.get("name")).partition("/")[0] for one in _gates(pod)}
+        gates = parts(pod.document, "spec", "schedulingGates")
+        domains = {str(one.get("name")).partition("/")[0] for one in gates}
         by = {GATES[one] for one in domains if one in GATES}
-        labels = (pod.document.get("metadata") or {}).get("labels") or {}
-        found.update(by or {"kai" if KAI in labels else "gate"})
+        found.update(
+            by or {"kai" if KAI_LABEL in part(pod.document, "metadata", "labels") else "gate"}
+        )
     return dict(found)
-
-
-def _gates(pod: PodFact) -> Iterable[Mapping[str, Any]]:
-    gates = (pod.document.get("spec") or {}).get("schedulingGates") or ()
-    return [one for one in gates if isinstance(one, Mapping)]
 
 
 def limited(infos: Sequence[DeviceInfo], limit: int) -> tuple[list[DeviceInfo], int]:

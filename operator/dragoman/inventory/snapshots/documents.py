@@ -7,7 +7,7 @@ free labels never reach it. Node labels stay only where a selector can name them
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dragoman.inventory.snapshots.queuekinds import QUEUE_KINDS
+from dragoman.inventory.snapshots.queuekinds import KAI_LABEL, QUEUE_KINDS
 from dragoman.inventory.snapshots.versions import upgraded
 from dragoman.model.taints import RESERVATION
 
@@ -35,9 +35,7 @@ KUEUE = (
     *("kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/pod-group-name"),
 )
 """Labels of pods whose place Kueue decides: plain pods, and those of Jobs that it admits."""
-QUEUE_LABELS = (
-    *("kueue.x-k8s.io/role-hash", "jobset.sigs.k8s.io/jobset-name", "kai.scheduler/queue"),
-)
+QUEUE_LABELS = (*("kueue.x-k8s.io/role-hash", "jobset.sigs.k8s.io/jobset-name", KAI_LABEL),)
 """Labels of pods that say of which part of a workload they are, and of which queue."""
 QUEUE_ANNOTATIONS = ("kueue.x-k8s.io/workload", "scheduling.k8s.io/group-name")
 """Annotations of pods that name their Workload of Kueue, and their PodGroup of Volcano."""

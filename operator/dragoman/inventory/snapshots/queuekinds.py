@@ -197,8 +197,14 @@ _KINDS = (
         )
     ),
 )
-MANAGERS = frozenset({"kueue.x-k8s.io", "scheduling.volcano.sh", "scheduling.run.ai"})
-"""Groups of queue managers: without one of them nothing here is read."""
+MANAGERS: Mapping[str, str] = {
+    "kueue.x-k8s.io": "kueue",
+    "scheduling.volcano.sh": "volcano",
+    "scheduling.run.ai": "kai",
+}
+"""Queue managers by their group: without one of them nothing here is read."""
+KAI_LABEL = "kai.scheduler/queue"
+"""Label of pods whose place KAI decides; it sets no scheduling gates."""
 
 
 def _by_key() -> dict[str, tuple[QueueKind, ...]]:

@@ -187,7 +187,7 @@ class ConnectionPool:
             make = partial(make, tunnel=proxy.negotiate(host, port))
             host, port = proxy.host, proxy.port
             # As in client-go, who may sign the server's certificate may sign the proxy's.
-            more = {"ssl": self._tls or True} if proxy.secure else {}
+            more = {"ssl": self._tls or True} if proxy.scheme == "https" else {}
         if isinstance(loop, asyncio.BaseEventLoop) and not _is_address(host):
             more["happy_eyeballs_delay"] = HAPPY_EYEBALLS_DELAY
         _, connection = await loop.create_connection(make, host, port, **more)

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import SplitResult, unquote, urlsplit
 
 Negotiation: TypeAlias = Generator[bytes, bytes, bytes]
+Account: TypeAlias = tuple[str, str] | None
 
 PORTS = {"http": 80, "https": 443, "socks5": 1080}
 """Schemes of `proxy-url` (client-go, tools/clientcmd/helpers.go) and their default ports."""
@@ -38,9 +39,10 @@ class ProxyError(OSError):
 class Proxy(NamedTuple):
     """A proxy, and how it is asked for a connection."""
 
+    scheme: str  # One of PORTS
     host: str
     port: int
-    secure: bool  # Whether the proxy itself is spoken to by TLS
+    account: Account  # User and password, None without a user
     # Asks for a connection to this host and port
     negotiate: Callable[[str, int], Negotiation]
 
@@ -67,45 +69,44 @@ def proxy_of(url: str) -> Proxy:
         raise ValueError(expected)
     way = _socks if parts.scheme == "socks5" else _connect
 
-    def negotiate(host: str, port: int) -> Negotiation:
-        return way(parts, host, port)
+    account = None
+    if parts.username is not None:
+        account = unquote(parts.username), unquote(parts.password or "")
 
-    return Proxy(parts.hostname, port, parts.scheme == "https", negotiate)
+    def negotiate(host: str, port: int) -> Negotiation:
+        return way(_name(parts), account, host, port)
+
+    return Proxy(parts.scheme, parts.hostname, port, account, negotiate)
 
 
 def _name(proxy: SplitResult) -> str:
     return f"{proxy.scheme}://{proxy.netloc.rpartition('@')[2]}"
 
 
-def _credentials(proxy: SplitResult) -> tuple[bytes, bytes]:
-    return unquote(proxy.username or "").encode(), unquote(proxy.password or "").encode()
-
-
-def _connect(proxy: SplitResult, host: str, port: int) -> Negotiation:
+def _connect(proxy: str, account: Account, host: str, port: int) -> Negotiation:
     """Ask by CONNECT (RFC 9110, section 9.3.6)."""
     target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     head = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n"
-    if proxy.username is not None:
-        head += (
-            f"Proxy-Authorization: Basic {b64encode(b':'.join(_credentials(proxy))).decode()}\r\n"
-        )
+    if account is not None:
+        login = b64encode(":".join(account).encode()).decode()
+        head += f"Proxy-Authorization: Basic {login}\r\n"
     received = yield head.encode() + b"\r\n"
     while b"\r\n\r\n" not in received:
         if len(received) > ANSWER_LIMIT:
-            raise ProxyError(f"proxy {_name(proxy)}: expected an answer to CONNECT of HTTP")
+            raise ProxyError(f"proxy {proxy}: expected an answer to CONNECT of HTTP")
         received += yield b""
     answer, _, rest = received.partition(b"\r\n\r\n")
     version, _, status = answer.partition(b"\r\n")[0].decode("latin-1").partition(" ")
     if not version.startswith("HTTP/1."):
-        raise ProxyError(f"proxy {_name(proxy)}: expected an answer to CONNECT of HTTP")
+        raise ProxyError(f"proxy {proxy}: expected an answer to CONNECT of HTTP")
     if not status.startswith("2"):
-        raise ProxyError(f"proxy {_name(proxy)} rejects a connection to {target}: {status[:100]}")
+        raise ProxyError(f"proxy {proxy} rejects a connection to {target}: {status[:100]}")
     return rest
 
 
-def _socks(proxy: SplitResult, host: str, port: int) -> Negotiation:
+def _socks(proxy: str, account: Account, host: str, port: int) -> Negotiation:
     """Ask by SOCKS 5; as in client-go, the proxy resolves the name (RFC 1928, RFC 1929)."""
-    user, password = _credentials(proxy)
+    user, password = (one.encode() for one in account or ("", ""))
     received = yield b"\x05\x02\x00\x02" if user else b"\x05\x01\x00"
     received = yield from _more(proxy, received, 2)
     method, received = received[1], received[2:]
@@ -113,29 +114,29 @@ def _socks(proxy: SplitResult, host: str, port: int) -> Negotiation:
         received += yield b"\x01" + _counted(user) + _counted(password)
         received = yield from _more(proxy, received, 2, version=1)
         if received[1]:
-            raise ProxyError(f"proxy {_name(proxy)} rejects its user and password")
+            raise ProxyError(f"proxy {proxy} rejects its user and password")
         received = received[2:]
     elif method:
         wants = "another login than" if user else "user and password: put them into"
-        raise ProxyError(f"proxy {_name(proxy)} wants {wants} proxy-url")
+        raise ProxyError(f"proxy {proxy} wants {wants} proxy-url")
     received += yield b"\x05\x01\x00" + _address(host) + struct.pack("!H", port)
     received = yield from _more(proxy, received, 5)
     if reply := received[1]:
         text = _SOCKS_ERRORS[min(reply, len(_SOCKS_ERRORS)) - 1]
-        raise ProxyError(f"proxy {_name(proxy)} rejects a connection to {host}:{port}: {text}")
+        raise ProxyError(f"proxy {proxy} rejects a connection to {host}:{port}: {text}")
     address = {1: 4, 3: 1 + received[4], 4: 16}.get(received[3], 0)
     received = yield from _more(proxy, received, 6 + address)
     return received[6 + address :]
 
 
 def _more(
-    proxy: SplitResult, received: bytes, count: int, version: int = 5
+    proxy: str, received: bytes, count: int, version: int = 5
 ) -> Generator[bytes, bytes, bytes]:
     """Wait for so many bytes of a message of this version."""
     while len(received) < count:
         received += yield b""
     if received[0] != version:
-        raise ProxyError(f"proxy {_name(proxy)}: expected an answer of SOCKS 5")
+        raise ProxyError(f"proxy {proxy}: expected an answer of SOCKS 5")
     return received
 
 

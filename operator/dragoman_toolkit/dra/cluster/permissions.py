@@ -123,7 +123,7 @@ def cluster_role(needs: Iterable[Need] = (), rights: Iterable[Right] = RIGHTS) -
         {"apiGroups": [group], "resources": resources, "verbs": ["get", "list"]}
         for group, resources in groups.items()
     ]
-    if MANAGERS & groups.keys():
+    if MANAGERS.keys() & groups.keys():
         helpful = (kind for kinds in QUEUE_KINDS.values() for kind in kinds if kind.helpful)
         rules += map(_helpful, helpful)
     verbs: dict[tuple[str, str], list[str]] = {}
