@@ -84,11 +84,14 @@ class Proxy:
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        with suppress(OSError, ssl.SSLError, asyncio.CancelledError):
-            upstream = await asyncio.open_connection(
-                self._target.hostname, self._target.port, ssl=self._back
-            )
-            await _Connection(self, (reader, writer), upstream).run()
+        try:
+            with suppress(OSError, ssl.SSLError, asyncio.CancelledError):
+                upstream = await asyncio.open_connection(
+                    self._target.hostname, self._target.port, ssl=self._back
+                )
+                await _Connection(self, (reader, writer), upstream).run()
+        finally:
+            writer.transport.abort()
 
     def holds_back(self, request: bytes) -> bool:
         """Whether the answer to a request is a watch to be held back."""
@@ -116,12 +119,14 @@ class _Connection:
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            # Before the first await, which the end of the proxy may cancel, and at once: the loop
+            # ends soon, and a polite end of TLS would outlive it.
+            for _, writer in (self._client, self._server):
+                writer.transport.abort()
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
             for _, writer in (self._client, self._server):
-                # At once: the loop ends soon, and a polite end of TLS would outlive it.
-                writer.transport.abort()
                 with suppress(OSError, ssl.SSLError):
                     await writer.wait_closed()
 
