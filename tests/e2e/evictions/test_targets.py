@@ -36,6 +36,8 @@ def devices(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> It
             made.api.create(reviews(webhook.port, (folder / "ca.crt").read_bytes()))
             empty = maintenance(made, {})
             wait_for(lambda: refusal(made.api, empty), message="the webhook to be called")
+            nowhere = maintenance(made, {"driver": "none.example.com"})
+            wait_for(lambda: refusal(made.api, nowhere), message="the webhook to list slices")
             yield made
             assert webhook.faults() == []
     finally:
