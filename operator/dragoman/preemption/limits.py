@@ -32,6 +32,8 @@ class PreemptionBudget:
     now: float  # Unix time
     # Others of the last hour, whose objects are gone: what they did counts
     deleted: Sequence[Journal] = ()
+    # UIDs of those that this process has known for less than `BEGINNING`, whatever clocks say
+    young: frozenset[str] = frozenset()
 
     @property
     def all(self) -> tuple[Journal, ...]:
@@ -128,16 +130,15 @@ class PreemptionBudget:
         running = self.running
         # Whose pods were asked to end has what it needs: how long they take is up to tenants.
         # So it is up to them how long claims are replaced, which ends at the time limit.
-        since = self.now - BEGINNING
-        beginning = [one for one in running if not one.evictions and one.created > since]
+        beginning = [one for one in running if not one.evictions and one.uid in self.young]
         if EVERY in self.failing and running:
             yield "after failures, one preemption is under way at a time"
         if len(beginning) >= self.limits.parallel:
             yield f"{self.limits.parallel} preemptions are under way, the most at a time"
         if any(one.namespace == namespace for one in running):
             yield "another preemption for this namespace is under way"
-        if candidate.node in {one.node for one in running}:
-            yield f"another preemption on node {candidate.node} is under way"
+        if candidate.node in {one.node for one in running if not one.reserved}:
+            yield f"another preemption reserves devices on node {candidate.node} now"
         yield from self._too_many(namespace, len(candidate.victims))
 
     def _too_many(self, namespace: str, more: int) -> Iterator[str]:

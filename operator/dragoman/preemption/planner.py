@@ -12,9 +12,8 @@ DefaultPreemption, pkg/scheduler/framework/preemption):
 3. Victims of a node (`candidates.Examination`): remove all less important pods; if the pod then
    fits, keep as many as possible, the most important first, those with a PodDisruptionBudget
    that would be broken before all others. What stays removed are the victims.
-4. The best of the candidates, those on nodes without another preemption first (`Policy.busy`), and
-   then by the scheduler's criteria: broken budgets, highest priority of a victim, sum of
-   priorities, number, start of the youngest.
+4. The best of the candidates, by the scheduler's criteria: broken budgets, highest priority of a
+   victim, sum of priorities, number, start of the youngest.
 
 As the scheduler, the search stops after a tenth of the nodes, at least a hundred. Where that starts
 at a random node, this one starts where the pod's UID says: the same facts give the same plan.
@@ -211,12 +210,11 @@ class _PlanSearch:
                 return replace(made, outcome=PreemptionOutcome.WAITS, candidates=(answer,))
             self.progress("candidates", number)
         refusals.sort(key=lambda one: natural(one.node))
-        busy = self.examination.policy.busy
         outcome = PreemptionOutcome.NONE if complete else PreemptionOutcome.UNKNOWN
         return replace(
             made,
             outcome=PreemptionOutcome.PLANNED if candidates else outcome,
-            candidates=(*sorted(best(candidates), key=lambda one: one.node in busy),),
+            candidates=best(candidates),
             refusals=tuple(refusals),
             complete=complete,
         )

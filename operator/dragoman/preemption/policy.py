@@ -1,7 +1,7 @@
 """Who may preempt, and which pods never end for another."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dragoman.diagnosis.subject import Subject
@@ -51,8 +51,8 @@ class Policy:
     min_runtime: float = 60.0  # Seconds until a pod is not young any more
     # Digests of the UIDs of the pods that may end; None where others may as well
     only: frozenset[str] | None = None
-    # Nodes on which a preemption is under way: another one begins there last
-    busy: frozenset[str] = frozenset()
+    # Nodes on which other preemptions make room for pods, by the UIDs of these
+    promised: Mapping[str, str] = field(default_factory=dict)
     # Seconds of the longest grace period of a victim: devices stay reserved for it
     max_grace: float = 120.0
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from dragoman.allocation.timebudget import check
@@ -117,14 +118,19 @@ class BoundPod:
         return (-self.priority, self.started)
 
     @classmethod
-    def of(cls, pod: PodFact) -> BoundPod | None:
-        """Return what plans need of a pod; None for a pod without node, or that has ended."""
+    def of(cls, pod: PodFact, promised: str = "") -> BoundPod | None:
+        """Return what plans need of a pod; None for a pod without node, or that has ended.
+
+        Args:
+            pod: As it was read.
+            promised: The node on which a preemption makes room for it.
+        """
         document = pod.document
         spec, status = mapping(document, "spec"), mapping(document, "status")
         metadata = mapping(document, "metadata")
         annotations = mapping(metadata, "annotations", "metadata.")
         nominated = not pod.pod.node_name
-        node = pod.pod.node_name or str(status.get("nominatedNodeName") or "")
+        node = pod.pod.node_name or promised or str(status.get("nominatedNodeName") or "")
         if not node or pod.pod.done:
             return None
         conditions = items(status, "conditions", "status.")
@@ -219,11 +225,16 @@ class PreemptionFacts:
     world: World  # Nodes, slices, classes, rules, claims and the pod that waits
     pods: tuple[BoundPod, ...]  # Every pod that has a node, or is promised one
     budgets: tuple[DisruptionBudget, ...] = ()  # PodDisruptionBudgets
+    # Nodes on which preemptions make room for pods, by the UIDs of these; see `Policy`
+    promised: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, world: World) -> PreemptionFacts:
+    def of(
+        cls, world: World, promised: Mapping[str, str] = MappingProxyType({})
+    ) -> PreemptionFacts:
         """Return the facts of a snapshot; malformed pods and budgets are left out."""
-        return cls(world, tuple(_bound(world.pods.values())), tuple(_budgets(world.budgets)))
+        pods = tuple(_bound(world.pods.values(), promised))
+        return cls(world, pods, tuple(_budgets(world.budgets)), promised)
 
     @cached_property
     def by_node(self) -> Mapping[str, tuple[BoundPod, ...]]:
@@ -283,13 +294,18 @@ class PreemptionFacts:
 
         Args:
             priority: Of the pod that a plan is for: the scheduler counts a promise to a pod of at
-                least this priority as kept (RunFilterPluginsWithNominatedPods).
+                least this priority as kept (RunFilterPluginsWithNominatedPods). That of a
+                preemption always counts: pods end for it.
         """
         load = Load()
         for pod in self.pods:
-            if not pod.nominated or pod.priority >= priority:
+            if self.counts(pod, priority):
                 load.add(pod.node, pod.requests)
         return load
+
+    def counts(self, pod: BoundPod, priority: int) -> bool:
+        """Whether a pod takes room on its node from one of a priority; see `load`."""
+        return not pod.nominated or pod.priority >= priority or pod.uid in self.promised
 
 
 def is_consumer(pod: BoundPod, claim: Claim, consumer: Consumer) -> bool:
@@ -310,10 +326,10 @@ def _selecting(
             yield one
 
 
-def _bound(pods: Iterable[PodFact]) -> Iterator[BoundPod]:
+def _bound(pods: Iterable[PodFact], promised: Mapping[str, str]) -> Iterator[BoundPod]:
     for pod in pods:
         try:
-            found = BoundPod.of(pod)
+            found = BoundPod.of(pod, promised.get(pod.pod.metadata.uid, ""))
         except MalformedObjectError:
             continue
         if found is not None:

@@ -1,6 +1,6 @@
 """Pods that wait, and whose claims tolerate a reservation: they would take what others end for."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,19 +8,19 @@ from dragoman.allocation import Cluster, DeviceID
 from dragoman.allocation.timebudget import check
 from dragoman.diagnosis.subject import Subject, of_pod
 from dragoman.inventory.facts.world import PodFact
-from dragoman.model.taints import RESERVATION, Taint
+from dragoman.model.taints import RESERVATION, Taint, Toleration
 from dragoman.preemption.candidates import Candidate, devices_of
 from dragoman.preemption.preemptionfacts import PreemptionFacts, priority_of
 from dragoman.preemption.spending import Spending
 from dragoman.preemption.trial import PreemptionTrial
 
-_ANY = Taint(RESERVATION, "NoSchedule", "-")
-"""A reservation for no pod: a toleration of it tolerates every reservation."""
+_OTHER = Taint(RESERVATION, "NoSchedule", "-")
+"""A reservation for no pod."""
 
 
 @dataclass(frozen=True)
 class Rivals:
-    """The pods of a cluster that pass every reservation."""
+    """The pods of a cluster that pass reservations for others."""
 
     facts: PreemptionFacts  # The cluster
     cluster: Cluster  # The same, as the allocator has it
@@ -38,13 +38,17 @@ class Rivals:
         Raises:
             TooExpensiveError: The entered `TimeBudget` is used up.
         """
+        taint = Taint(RESERVATION, "NoSchedule", waiting.pod.metadata.uid)
         for one in self._tolerating:
             check()
-            if one.pod.key == waiting.key or not self._takes(one, candidate, frozenset(reserved)):
+            if one.pod.key == waiting.key or not _tolerates(one, taint):
+                continue
+            if not self._takes(one, candidate, frozenset(reserved)):
                 continue
             own = one.pod.pod.metadata.namespace == waiting.pod.metadata.namespace
             who = f"pod {one.pod.pod.metadata.name}" if own else "a pod of another namespace"
-            return f"{who} tolerates every taint, and could take the devices"
+            which = "every taint" if _tolerates(one, _OTHER) else "this reservation"
+            return f"{who} tolerates {which}, and could take the devices"
         return ""
 
     @cached_property
@@ -52,7 +56,7 @@ class Rivals:
         pods = self.facts.world.pods.values()
         waiting = (one for one in pods if not (one.pod.node_name or one.pod.done))
         found = (of_pod(self.facts.world, one) for one in waiting if one.pod.entries)
-        return tuple(one for one in found if _tolerates(one))
+        return tuple(one for one in found if any(_tolerations(one)))
 
     def _takes(self, one: Subject, candidate: Candidate, reserved: frozenset[DeviceID]) -> bool:
         """Whether a pod would get a reserved device; also where the search is too large to say."""
@@ -70,9 +74,13 @@ class Rivals:
         return not reserved.isdisjoint(taken) or spending.exceeded > 0
 
 
-def _tolerates(subject: Subject) -> bool:
-    return any(
-        toleration.tolerates(_ANY)
+def _tolerates(subject: Subject, taint: Taint) -> bool:
+    return any(one.tolerates(taint) for one in _tolerations(subject))
+
+
+def _tolerations(subject: Subject) -> Iterator[Toleration]:
+    return (
+        toleration
         for claim in subject.claims
         for request in claim.spec.requests
         for one in request.alternatives

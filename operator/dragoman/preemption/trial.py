@@ -1,6 +1,7 @@
 """One cluster in which pods are removed and put back: would the pod that waits fit now?"""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dragoman.allocation import Allocated, BudgetExceeded, Claim, Cluster, Outcome, allocate
@@ -32,27 +33,30 @@ class PreemptionTrial:
     subject: Subject  # The pod that waits, and its claims
     spending: Spending  # The budget of the plan
     extended: Extended = field(init=False)
-    # Pods that keep the one that waits away, with the labels of nodes that say from where
-    _keeping_away: tuple[tuple[BoundPod, frozenset[str]], ...] = field(init=False)
+    # UIDs of pods that keep the one that waits away, by the label of nodes that says from where
+    _keeping_away: Mapping[tuple[str, str], set[str]] = field(init=False)
     _removed: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         """Find out which extended resources classes serve, and who keeps the pod away."""
         self.extended = Extended(self.cluster, self.subject)
-        self._keeping_away = tuple(self._find_keeping_away())
+        self._keeping_away = self._find_keeping_away()
 
-    def _find_keeping_away(self) -> Iterator[tuple[BoundPod, frozenset[str]]]:
-        waiting, world = self.subject.pod, self.facts.world
-        namespace = world.namespaces.get(waiting.pod.metadata.namespace) or {}
+    def _find_keeping_away(self) -> Mapping[tuple[str, str], set[str]]:
+        waiting, facts = self.subject.pod, self.facts
+        namespace = facts.world.namespaces.get(waiting.pod.metadata.namespace) or {}
         labels = mapping(mapping(namespace, "metadata"), "labels", "metadata.")
-        priority = priority_of(waiting.document)
-        for pod in self.facts.keeping_away:
-            if pod.nominated and pod.priority < priority:
-                continue  # as for cpu: such a promise is not kept
-            check()  # users write selectors
-            terms = (one for one in pod.anti_affinity if one.keeps_away(waiting, labels))
-            if keys := frozenset(one.topology for one in terms if one.topology):
-                yield pod, keys
+        found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        for pod in facts.keeping_away:
+            check()  # users write selectors, and any number of terms
+            there = facts.world.nodes.get(pod.node)
+            if there is None or not facts.counts(pod, priority_of(waiting.document)):
+                continue
+            for one in pod.anti_affinity:
+                value = there.node.labels.get(one.topology)
+                if value is not None and one.keeps_away(waiting, labels):
+                    found[one.topology, str(value)].add(pod.uid)
+        return found
 
     def filtered(self, node: NodeFact) -> tuple[str, ...]:
         """Return why the scheduler leaves the node out before it looks at devices.
@@ -67,15 +71,9 @@ class PreemptionTrial:
 
     def _is_kept_away(self, node: NodeFact) -> bool:
         """Whether a pod that was not removed keeps the pod away (InterPodAffinity, symmetric)."""
-        nodes = self.facts.world.nodes
-        for pod, keys in self._keeping_away:
-            there = nodes.get(pod.node)
-            if pod.uid in self._removed or there is None:
-                continue
-            here, its = node.node.labels, there.node.labels
-            if any(key in its and here.get(key) == its[key] for key in keys):
-                return True
-        return False
+        labels = ((key, str(value)) for key, value in node.node.labels.items())
+        keeping = map(self._keeping_away.get, labels)
+        return any(not pods <= self._removed for pods in keeping if pods)
 
     def claims(self, node: NodeFact) -> tuple[Claim, ...]:
         """Return the claims of the pod on a node, allocated ones last."""

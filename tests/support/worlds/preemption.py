@@ -114,4 +114,5 @@ def planned(
     world = parse(snapshot(*given))
     inventory = take(world, profile(kubernetes))
     subject = of_pod(world, world.pods[key])
-    return plan(PreemptionFacts.of(world), subject, cluster_of(inventory), policy=policy, **more)
+    facts = PreemptionFacts.of(world, policy.promised)
+    return plan(facts, subject, cluster_of(inventory), policy=policy, **more)

@@ -130,6 +130,12 @@ class Carrier:
                 left.popleft()
         return tuple(wrote)
 
+    def keep(self, active: Collection[str]) -> None:
+        """Forget what is known of preemptions other than those with these UIDs."""
+        for known in (self._looked, self._said):
+            for uid in known.keys() - active:
+                del known[uid]
+
     async def obstacle(self, namespace: str, name: str, uid: str) -> str:
         """Return why the claims of a pod cannot come to tolerate a reservation, empty if they can.
 
@@ -271,8 +277,6 @@ class Carrier:
         }
         written = await self._patched(journal, {"status": fields}, "status")
         if written is not None and "endedAt" in fields:
-            self._looked.pop(journal.uid, None)
-            self._said.pop(journal.uid, None)
             phase = str(fields["phase"])
             self.observe("plans", "lost" if phase == Phase.FAILED else phase.lower())
             log.info("Preemption ended", pod=journal.key, phase=phase, why=fields["message"])

@@ -76,7 +76,7 @@ def compute(
     began = surroundings.cpu()
     world = parse(snapshot)
     cluster = cluster_of(Inventory(world, server_profile(world), {}, {}))
-    passed = _Pass(PreemptionFacts.of(world), cluster, policy, stopped)
+    passed = _Pass(PreemptionFacts.of(world, policy.promised), cluster, policy, stopped)
     made = []
     left_out = 0
     for pod in in_turn(_pods(world, waiting), turns):
@@ -203,7 +203,7 @@ def looked(
     cluster = cluster_of(Inventory(world, server_profile(world), {}, {}))
     try:
         with TimeBudget(SECONDS, clock=surroundings.cpu, stopped=stopped):
-            facts = PreemptionFacts.of(world)
+            facts = PreemptionFacts.of(world, policy.promised)
             made = plan(facts, subject, cluster, policy=policy, only=journal.node)
             look = replace(sight_of(made, journal), kept_away=made.kept_away)
             if journal.evictions or made.chosen is None or look.sight is not Sight.SAME:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dragoman import surroundings
 from dragoman.allocation import DeviceID
 from dragoman.controllers.preemption.carrier import AT_ONCE, Carrier, advance_all
 from dragoman.controllers.preemption.rules import ReservationRules, read_rules
@@ -14,7 +15,7 @@ from dragoman.kube.resources import DEVICEPREEMPTIONS
 from dragoman.logs import logger
 from dragoman.model.fields import MalformedObjectError
 from dragoman.preemption import journal as manifests
-from dragoman.preemption.limits import HOUR, OWNER_RESTS, PreemptionBudget
+from dragoman.preemption.limits import BEGINNING, HOUR, OWNER_RESTS, PreemptionBudget
 from dragoman.preemption.planner import PreemptionPlan
 from dragoman.preemption.policy import Policy
 from dragoman.preemption.reservation import MOST_RULES, TAINT_KEY
@@ -44,12 +45,17 @@ class Preemptions:
     _steps: dict[str, asyncio.Task[bool]] = field(default_factory=dict)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _deleted: dict[str, Journal] = field(default_factory=dict)
+    _known: dict[str, float] = field(default_factory=dict)  # When a UID was seen first, monotonic
 
     @property
     def budget(self) -> PreemptionBudget:
         """What the journals allow, and what this process knows of deleted ones."""
         deleted = tuple(self._deleted.values())
-        return PreemptionBudget(self.journals, self.carrier.limits, self.carrier.clock(), deleted)
+        since = surroundings.monotonic() - BEGINNING
+        known = (one.uid for one in self.journals)
+        young = frozenset(one for one in known if self._known.get(one, since + 1) > since)
+        clock = self.carrier.clock()
+        return PreemptionBudget(self.journals, self.carrier.limits, clock, deleted, young)
 
     @property
     def active(self) -> bool:
@@ -80,6 +86,9 @@ class Preemptions:
             self._rules, self._complete = rules, all_of
             self._keep_deleted({one.uid for one in found})
             self.journals = tuple(found)
+            now = surroundings.monotonic()
+            self._known = {one.uid: self._known.get(one.uid, now) for one in found}
+            self.carrier.keep({one.uid for one in found if one.active})
 
     async def _listed(self) -> list[Journal]:
         documents = items(self.client, DEVICEPREEMPTIONS.path())
@@ -205,9 +214,17 @@ class Preemptions:
             self.policy,
             resting=frozenset(one for one, at in lost.items() if now - at < OWNER_RESTS),
             recent=frozenset(one for one, at in lost.items() if now - at < HOUR),
-            busy=frozenset(one.node for one in self.budget.running),
+            promised=self._promised(journal),
             min_runtime=self.carrier.limits.min_runtime,
         )
+
+    def _promised(self, journal: Journal | None) -> dict[str, str]:
+        """Return where other preemptions make room; for a journal, only those before it."""
+        return {
+            one.pod_uid: one.node
+            for one in self.budget.running
+            if journal is None or (one.created, one.uid) < (journal.created, journal.uid)
+        }
 
     async def _forget(self) -> None:
         """Delete the records that no limit counts any more."""

@@ -52,16 +52,6 @@ def test_the_least_important_pods_end_and_their_devices_are_named() -> None:
     assert [one.device for one in made.chosen.devices] == ["device-1"]
 
 
-def test_a_node_on_which_a_preemption_is_under_way_is_the_last_choice() -> None:
-    given = [
-        *(device_class(), node("a"), node("b"), pool("a", 1), pool("b", 1)),
-        *(*holding("cheap", "a", [0], 10), *holding("dear", "b", [0], 50), *waiting(1)),
-    ]
-    assert victims(planned(*given)) == ["cheap"]
-    assert victims(planned(*given, policy=Policy(busy=frozenset({"a"})))) == ["dear"]
-    assert victims(planned(*given, policy=Policy(busy=frozenset({"a", "b"})))) == ["cheap"]
-
-
 def test_pods_without_devices_stay() -> None:
     made = planned(
         *ONE, pool("n", 1), running("web", "n"), *holding("batch", "n", [0]), *waiting(1)
@@ -386,6 +376,18 @@ def test_promises_to_more_important_pods_count() -> None:
     assert planned(*cluster, promised).outcome is PreemptionOutcome.NONE
 
 
+def test_room_that_another_preemption_makes_is_taken_whatever_the_priority() -> None:
+    first = waiting(1, 50, "first")[0]
+    first["spec"]["containers"][0].setdefault("resources", {})["requests"] = {"cpu": "60"}
+    found = waiting(1)
+    found[0]["spec"]["containers"][0].setdefault("resources", {})["requests"] = {"cpu": "10"}
+    cluster = (*ONE, pool("n", 1), *holding("x", "n", [0]), *found, first)
+    assert victims(planned(*cluster)) == ["x"]
+    policy = Policy(promised={"uid-of-ns-first": "n"})
+    assert planned(*cluster, policy=policy).outcome is PreemptionOutcome.NONE
+    assert victims(planned(*cluster, policy=Policy(promised={"uid-of-ns-first": "m"}))) == ["x"]
+
+
 def test_a_victim_may_end_alone_although_its_budget_does_not_allow_the_end_of_all() -> None:
     # Default preemption counts the budget down for both, and calls the second one violating.
     made = planned(
@@ -548,17 +550,19 @@ EVERY: Json = {"operator": "Exists"}
 @pytest.mark.parametrize(
     ("tolerations", "admin", "count", "rival"),
     [
-        ([EVERY], False, 1, True),
-        ([EVERY], False, 40, True),
-        ([{**EVERY, "key": RESERVATION}], False, 1, True),
-        ([{**EVERY, "effect": "NoExecute"}], False, 1, False),
-        ([{**EVERY, "key": "a.example/broken"}], False, 12, False),
-        ([], False, 12, False),
-        ([EVERY], True, 1, False),
+        ([EVERY], False, 1, "every taint"),
+        ([EVERY], False, 40, "every taint"),
+        ([{**EVERY, "key": RESERVATION}], False, 1, "every taint"),
+        ([{"key": RESERVATION, "value": "uid-of-ns-train"}], False, 1, "this reservation"),
+        ([{"key": RESERVATION, "value": "uid-of-ns-other"}], False, 1, ""),
+        ([{**EVERY, "effect": "NoExecute"}], False, 1, ""),
+        ([{**EVERY, "key": "a.example/broken"}], False, 12, ""),
+        ([], False, 12, ""),
+        ([EVERY], True, 1, ""),
     ],
 )
-def test_a_claim_that_tolerates_every_taint_would_take_the_devices(
-    tolerations: list[Json], admin: bool, count: int, rival: bool
+def test_a_claim_that_tolerates_the_reservation_would_take_the_devices(
+    tolerations: list[Json], admin: bool, count: int, rival: str
 ) -> None:
     thieves = [one for n in range(count) for one in thief(n, tolerations, admin=admin)]
     given = [*ONE, pool("n", 1), *holding("batch", "n", [0]), *waiting(1), *thieves]
@@ -568,7 +572,7 @@ def test_a_claim_that_tolerates_every_taint_would_take_the_devices(
     made = planner.plan(facts, of_pod(world, waits), cluster)
     assert made.chosen is not None
     found = Rivals(facts, cluster).of(waits, made.chosen, made.chosen.devices)
-    said = "a pod of another namespace tolerates every taint, and could take the devices"
+    said = f"a pod of another namespace tolerates {rival}, and could take the devices"
     assert found == (said if rival else "")
 
 

@@ -1,5 +1,6 @@
 """The protocol of a preemption: which step follows which facts, also after a process ended."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,7 @@ from dragoman.model.metadata import Owner
 from dragoman.preemption import journal as manifests
 from dragoman.preemption.candidates import Candidate, Victim
 from dragoman.preemption.comparison import sight_of
-from dragoman.preemption.limits import BEGINNING, PAUSE, PreemptionBudget
+from dragoman.preemption.limits import PAUSE, PreemptionBudget
 from dragoman.preemption.planner import PreemptionOutcome
 from dragoman.preemption.policy import Policy
 from dragoman.preemption.preemptionfacts import BoundPod
@@ -421,8 +422,13 @@ def ended(number: int, phase: Phase, **more: object) -> Journal:
     return replace(made, phase=phase, ended=1000.0 + number, finalizers=(), **more)  # type: ignore[arg-type]
 
 
-def refusal(*journals: Journal, limits: PreemptionLimits | None = None, now: float = 1100.0) -> str:
-    budget = PreemptionBudget(journals, limits or PreemptionLimits(), now)
+def refusal(
+    *journals: Journal,
+    limits: PreemptionLimits | None = None,
+    now: float = 1100.0,
+    young: Collection[str] = (),
+) -> str:
+    budget = PreemptionBudget(journals, limits or PreemptionLimits(), now, young=frozenset(young))
     return next(budget.refusals("ns", "uid-train", PLAN), "")
 
 
@@ -565,22 +571,21 @@ def test_what_was_evicted_counts_without_its_object() -> None:
     assert budget.resting() == {"uid-b": 500.0}
 
 
-def test_one_preemption_for_a_node_a_namespace_and_a_pod() -> None:
-    assert "on node n" in refusal(replace(JOURNAL, namespace="x", pod_uid="y"))
+def test_one_preemption_for_a_namespace_and_a_pod_and_one_that_reserves_on_a_node() -> None:
+    other = replace(JOURNAL, namespace="x", pod_uid="y")
+    assert "on node n" in refusal(other)
+    assert refusal(replace(other, reserved=101.0)) == ""
     assert "for this namespace" in refusal(replace(JOURNAL, node="m", pod_uid="y"))
     assert "for the pod" in refusal(JOURNAL)
-    begun = {"created": 1090.0}
-    two = [replace(ended(one, Phase.PLACING, **begun), node=f"m{one}") for one in (1, 2)]
-    assert "2 preemptions are under way" in refusal(*two)
+    two = [replace(ended(one, Phase.PLACING), node=f"m{one}") for one in (1, 2)]
+    assert "2 preemptions are under way" in refusal(*two, young={"u1", "u2"})
 
 
 def test_preemptions_that_their_tenants_hold_up_take_no_place_from_others() -> None:
     """As by claims that are created anew each time that they are replaced."""
-    held = [
-        replace(ended(one, Phase.RESERVING, created=1085.0), node=f"m{one}") for one in range(5)
-    ]
-    assert "2 preemptions are under way" in refusal(*held)
-    assert refusal(*held, now=1085.0 + BEGINNING) == ""
+    held = [replace(ended(one, Phase.RESERVING), node=f"m{one}") for one in range(5)]
+    assert "2 preemptions are under way" in refusal(*held, young={one.uid for one in held})
+    assert refusal(*held) == ""
 
 
 def test_a_journal_that_others_keep_from_being_deleted_has_ended() -> None:

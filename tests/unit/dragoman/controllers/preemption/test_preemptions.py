@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from dragoman.allocation import DeviceID
+from dragoman.controllers.preemption import preemptions as module
 from dragoman.controllers.preemption.carrier import Carrier
 from dragoman.controllers.preemption.preemptions import Preemptions
 from dragoman.controllers.preemption.rules import ReservationRules
@@ -84,6 +85,58 @@ async def test_deleting_pods_and_objects_does_not_begin_limits_anew() -> None:
     await preemptions.refresh()
     assert preemptions.budget.attempt("uid-train") == 1
     assert preemptions.budget.evictions() == 0
+
+
+def running(name: str, second: int) -> Json:
+    made = journal("Reserving", 0)
+    metadata = {"namespace": name, "name": f"uid-{name}", "uid": f"j-{name}"}
+    created = {"creationTimestamp": timestamp(NOW + second), "finalizers": [FINALIZER]}
+    pod = {"name": name, "uid": f"u-{name}"}
+    return {
+        **made,
+        "metadata": metadata | created,
+        "spec": {"mode": "Preempt", "node": f"node-{name}", "pod": pod},
+    }
+
+
+async def test_a_clock_that_is_ahead_admits_no_more_preemptions_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server: Any = Server()
+    ahead = NOW + 3000.0
+    carrier = Carrier(
+        server, CLAIMS, CLAIMS, RULES, lambda _: Policy(), PreemptionLimits(), clock=lambda: ahead
+    )
+    preemptions = Preemptions(server, carrier, Policy())
+    server.objects["devicepreemptions"] = [running("a", 0), running("b", 1)]
+    await preemptions.refresh()
+    assert preemptions.budget.young == {"j-a", "j-b"}
+    monkeypatch.setattr(module, "BEGINNING", 0.0)
+    assert not preemptions.budget.young
+
+
+async def test_a_preemption_counts_with_those_before_it_and_a_new_one_with_all() -> None:
+    server: Any = Server()
+    carrier = Carrier(server, CLAIMS, CLAIMS, RULES, lambda _: Policy(), PreemptionLimits())
+    preemptions = Preemptions(server, carrier, Policy())
+    server.objects["devicepreemptions"] = [running("b", 1), running("a", 0)]
+    await preemptions.refresh()
+    both = {"u-a": "node-a", "u-b": "node-b"}
+    assert preemptions.allowed().promised == both
+    later, earlier = preemptions.journals
+    assert preemptions.allowed(later).promised == {"u-a": "node-a"}
+    assert preemptions.allowed(earlier).promised == {}
+
+
+async def test_nothing_is_kept_of_preemptions_that_are_gone() -> None:
+    server: Any = Server()
+    carrier = Carrier(server, CLAIMS, CLAIMS, RULES, lambda _: Policy(), PreemptionLimits())
+    preemptions = Preemptions(server, carrier, Policy())
+    server.objects["devicepreemptions"] = [running("a", 0)]
+    for uid in ("j-a", "j-gone"):
+        carrier._looked[uid], carrier._said[uid] = 0.0, "a budget allows 0 disruptions"
+    await preemptions.refresh()
+    assert carrier._looked.keys() == carrier._said.keys() == {"j-a"}
 
 
 async def test_a_process_that_is_behind_releases_no_devices_of_a_preemption_that_goes_on() -> None:
