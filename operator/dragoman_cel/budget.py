@@ -4,9 +4,10 @@ from contextvars import ContextVar
 
 from dragoman_cel.errors import StepBudgetExceeded
 
-EVALUATION_STEPS = 1_000_000
+EVALUATION_STEPS = 600_000
 """Steps of one evaluation: iterations, and elements copied or compared. Some of these cost nothing
-in CEL (a filter that keeps no element), so the cost limit alone does not bound the time."""
+in CEL (a filter that keeps no element), so the cost limit alone does not bound the time. A step
+takes a microsecond at most, so that an evaluation ends within a second, whatever it calls."""
 
 EVALUATION_OVERHEAD = 15
 """Steps that every evaluation takes: some microseconds of set-up, and calls that take longer than
@@ -18,15 +19,12 @@ class StepBudget:
 
     An evaluation spends its iterations and copied or compared elements, its CEL cost, and
     `EVALUATION_OVERHEAD`. The budget is not safe for use by several threads at once.
-
-    Attributes:
-        remaining: Steps left, never below 0.
     """
 
     __slots__ = ("remaining",)
 
     def __init__(self, steps: int) -> None:
-        self.remaining = steps
+        self.remaining = steps  # Steps left, never below 0
 
     def spend(self, steps: int) -> None:
         """Deduct steps.
@@ -41,19 +39,14 @@ class StepBudget:
 
 
 class PatternBudget(StepBudget):
-    """Steps for compiling the constant patterns of one author, all expressions together.
-
-    Attributes:
-        patterns: The texts that compiled.
-        too_large: The texts that need more memory than a pattern may take.
-    """
+    """Steps for compiling the constant patterns of one author, all expressions together."""
 
     __slots__ = ("patterns", "too_large")
 
     def __init__(self, steps: int) -> None:
         super().__init__(steps)
-        self.patterns: set[str] = set()
-        self.too_large: set[str] = set()
+        self.patterns: set[str] = set()  # The texts that compiled
+        self.too_large: set[str] = set()  # Those that need more memory than a pattern may take
 
     def check(self) -> None:
         """Check that steps remain for the compilation of another pattern.

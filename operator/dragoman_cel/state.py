@@ -21,6 +21,8 @@ FIRST_VARIABLE = 3
 
 STEPS_PER_CONTAINER = 10
 """Plain steps of a list or map besides its elements."""
+STEPS_PER_ENTRY = 2
+"""Plain steps of an entry that a macro adds to a map, besides its iteration."""
 STEPS_PER_ERROR = 10
 """Plain steps of an error that an operator or a loop absorbs: to make, raise and catch it."""
 TEXT_PER_STEP = 1024
@@ -45,20 +47,14 @@ def spend_text_steps(state: State, value: Any, per_step: float = TEXT_PER_STEP) 
 
 
 class Paced:
-    """A function of (state, *arguments) that deducts plain steps for long texts.
-
-    Attributes:
-        function: Of the arguments; long texts take longer than its cost says.
-        per_step: Code points of a plain step; less than 1 where each takes several steps.
-        call: Plain steps of a call, however short its texts are.
-    """
+    """A function of (state, *arguments) that deducts plain steps for long texts."""
 
     __slots__ = ("call", "function", "per_step")
 
     def __init__(self, function: Callable[..., Any], per_step: float, call: int) -> None:
-        self.function = function
-        self.per_step = per_step
-        self.call = call
+        self.function = function  # Of the arguments; it takes longer than its cost says
+        self.per_step = per_step  # Code points of a step; below 1 where each takes several steps
+        self.call = call  # Plain steps of a call, however short its texts are
 
     def __call__(self, state: State, *args: Any) -> Any:
         """Deduct the steps and call the function.

@@ -16,7 +16,7 @@ from dragoman_cel.data import BuiltMap
 from dragoman_cel.errors import EvaluationError, OperationError
 from dragoman_cel.library.containers import insert
 from dragoman_cel.representation import LISTS, MAPS, no_such_overload, value_of
-from dragoman_cel.state import COST, LIMIT, STEPS_PER_ERROR, State, spend_steps
+from dragoman_cel.state import COST, LIMIT, STEPS_PER_ENTRY, STEPS_PER_ERROR, State, spend_steps
 
 _RESULT = 1
 """Cost of reading the accumulator at the end of the loop."""
@@ -207,6 +207,7 @@ def collect_map(
             spend_cost(state, 1)
         else:
             spend_cost(state, cost)
+            spend_steps(state, STEPS_PER_ENTRY)
             values: list[Any] = []
             try:
                 for code in codes:

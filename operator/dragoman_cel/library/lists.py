@@ -115,7 +115,9 @@ def contains(items: list[Any], item: Any, state: State) -> bool:
 
     Raises:
         OperationError: No element is equal, and one of them does not fit its schema.
+        StepBudgetExceeded: The list is longer than steps remain.
     """
+    spend_steps(state, len(items))
     if not isinstance(items, DataList):
         return any(equals(item, one, state) for one in items)
     failure: Invalid | None = None

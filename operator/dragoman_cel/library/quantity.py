@@ -25,6 +25,6 @@ STATEFUL: Functions = {
             "quantity_sub_int": Quantity.sub,
             "quantity_get_float": Quantity.as_approximate_float,
         },
-        call=5,
+        call=8,
     ),
 }

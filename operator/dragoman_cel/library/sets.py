@@ -13,7 +13,7 @@ _STEPS_PER_ITEM = 2
 
 
 def _has(state: State, items: list[Any], item: Any) -> bool:
-    spend_steps(state, len(items) + _STEPS_PER_ITEM)
+    spend_steps(state, _STEPS_PER_ITEM)
     if type(item) is Invalid:
         # Only lists from data can have invalid elements; lists of the expression cannot.
         if isinstance(items, DataList):

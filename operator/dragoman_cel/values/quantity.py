@@ -30,18 +30,7 @@ one unit for adding or printing a quantity, and Python's own limit on printing i
 
 
 class Quantity:
-    """A resource quantity: `value` x 10^`scale`.
-
-    Attributes:
-        value: The mantissa.
-        scale: Power of ten of the mantissa's last digit.
-        decimal: Whether it is in the arbitrary-precision form.
-        apart: Whether it is so in 1.38, too, whose small form takes one digit more.
-        suffix: Family of the suffix in its text: "SI", "binary" or "exponent".
-        computed: Whether `add` or `sub` returned it, which matters to Go's `==`.
-        kept: The text as it was written where Go remembers it, else empty.
-        nanos: The number in units of 10^-9; None for giants, whose scale is above 400.
-    """
+    """A resource quantity: `value` x 10^`scale`."""
 
     __slots__ = (
         "_text", "apart", "computed", "decimal", "kept", "nanos", "scale", "suffix", "value",
@@ -58,15 +47,16 @@ class Quantity:
         computed: bool = False,
         text: str = "",
     ) -> None:
-        self.value = value
-        self.scale = scale
-        self.decimal = decimal
-        self.apart = apart
-        self.suffix = suffix
-        self.computed = computed
-        self.kept = text
+        self.value = value  # The mantissa
+        self.scale = scale  # Power of ten of the mantissa's last digit
+        self.decimal = decimal  # Whether it is in the arbitrary-precision form
+        self.apart = apart  # Whether it is so in 1.38, too, whose small form takes one digit more
+        self.suffix = suffix  # Family of the suffix in its text: "SI", "binary" or "exponent"
+        self.computed = computed  # Whether `add` or `sub` returned it: it matters to Go's `==`
+        self.kept = text  # The text as it was written where Go remembers it, else empty
         self._text = text
-        # Every parsed or computed quantity is a whole number of nanos, so one int orders them all.
+        # The number in units of 10^-9, None for giants. Every parsed or computed quantity is a
+        # whole number of them, so one int orders them all.
         self.nanos = value * ten(scale + 9) if -10 < scale <= PLAIN else None
 
     def compare(self, other: Quantity) -> int:
