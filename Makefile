@@ -120,8 +120,8 @@ test-slow: controlplane ## Run the tests that take minutes
 	@DRAGOMAN_EXAMPLES=20 $(PYTEST) -q $$(grep -rl 'import examples' --include='test_*.py' tests/unit)
 
 .PHONY: test-hostile
-test-hostile: controlplane ## Attack webhook, operator and logs at full size; prints tries and survivors
-	@DRAGOMAN_HOSTILE=1 $(PYTEST) -s -m hostile
+test-hostile: controlplane ## Attack everything at full size; prints tries and survivors by area (goes on where it stopped)
+	@DRAGOMAN_HOSTILE=1 DRAGOMAN_HOSTILE_STATE=build/hostile $(PYTEST) -ra -m hostile
 
 .PHONY: test-explain
 test-explain: controlplane ## Compare `kubectl dra` with the real scheduler in WORLDS random clusters from SEED on
@@ -202,6 +202,10 @@ test-node: controlplane ## Run the tests whose containers really run (root on Li
 .PHONY: soak
 soak: controlplane ## Break the control plane at random under churn (MINUTES=n SEED=n)
 	@$(PY) -m tests.e2e.faults.soak $(MINUTES) $(SEED)
+
+.PHONY: soak-memory
+soak-memory: controlplane ## Measure what operator and webhook hold under churn, after SCHEMAS new schemas (MINUTES=20)
+	@$(PY) -m tests.e2e.faults.memory $(if $(filter command,$(origin MINUTES)),$(MINUTES),20) $(or $(SCHEMAS),1897)
 
 SIMULATE := $(PY) -m tests.simulation
 

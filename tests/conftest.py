@@ -8,6 +8,8 @@ import pytest
 from tests.distribution import Distribution
 from tests.lifetimes import Lifetimes
 from tests.support.hostile import (
+    pytest_collection_modifyitems,
+    pytest_runtest_logreport,
     pytest_runtest_makereport,
     pytest_terminal_summary,
     tries,
@@ -20,7 +22,13 @@ if "DRAGOMAN_PACKAGE" not in os.environ:  # the unit tests of one package need n
         private_networks,
     )
 
-__all__ = ["pytest_runtest_makereport", "pytest_terminal_summary", "tries"]
+__all__ = [
+    "pytest_collection_modifyitems",
+    "pytest_runtest_logreport",
+    "pytest_runtest_makereport",
+    "pytest_terminal_summary",
+    "tries",
+]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Inherited in the background, it would go on to programs that are to be interrupted.

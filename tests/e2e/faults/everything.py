@@ -160,6 +160,15 @@ class Everything:
         action()
         self.done[action.__name__.strip("_").replace("_", " ")] += 1
 
+    def tidy(self, most: int) -> None:
+        """End the oldest taints, maintenances and requests, so that as many are left at most."""
+        while len(self._rules) > most:
+            self._untaint()
+        while len(self._maintenances) > most:
+            self._end_maintenance()
+        while len(self._requests) > most:
+            self._end_request()
+
     def evict(self) -> None:
         """Taint a device in use, if any is, and once those of the node without a kubelet."""
         if len(self._rules) > MOST_TAINTS:
@@ -253,7 +262,7 @@ class Everything:
         self._insist(lambda: self.setup.api.delete("devicemaintenances", name))
 
     def _ask(self) -> None:
-        name = f"{self.name}-{len(self._requests)}"
+        name = f"{self.name}-{self.done['ask']}"
         self._create(
             {
                 "apiVersion": "resource.k8s.io/v1alpha3",
@@ -263,6 +272,10 @@ class Everything:
             }
         )
         self._requests.append(name)
+
+    def _end_request(self) -> None:
+        name = self._requests.pop(0)
+        self._insist(lambda: self.setup.api.delete("resourcepoolstatusrequests", name))
 
     def _change(self) -> None:
         self._class = f"{self._chance.randrange(10)}.example.com"
