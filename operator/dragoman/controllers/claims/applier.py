@@ -36,14 +36,10 @@ log = logger("dragoman.claims")
 
 
 class ActionOutcome(Enum):
-    """The outcome of an action.
+    """The outcome of an action."""
 
-    Attributes:
-        DONE: The server applied it.
-        STALE: The stored facts were out of date; they are refreshed, and a new plan is needed.
-    """
-
-    DONE = "done"
+    DONE = "done"  # The server applied it
+    # The stored facts were out of date; they are refreshed, and a new plan is needed
     STALE = "stale"
 
 

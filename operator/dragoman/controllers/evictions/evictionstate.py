@@ -34,21 +34,16 @@ class EvictionState:
 
     Args:
         cluster: The stores; claims are found by device.
-
-    Attributes:
-        pools: Published devices.
-        rules: DeviceTaintRules that evict.
-        dues: When the pods of claims must leave, by namespace and name of the claim.
-        planned: Evictions by UID of the pod.
-        scanned: UID and generation of the rules whose claims were evaluated, by name.
     """
 
     def __init__(self, cluster: ClusterState) -> None:
         self.cluster = cluster
-        self.pools = Pools()
-        self.rules = ActiveRules()
+        self.pools = Pools()  # Published devices
+        self.rules = ActiveRules()  # DeviceTaintRules that evict
+        # When the pods of claims must leave, by namespace and name of the claim
         self.dues: dict[Place, Due] = {}
-        self.planned: dict[str, PlannedEviction] = {}
+        self.planned: dict[str, PlannedEviction] = {}  # Evictions by UID of the pod
+        # UID and generation of the rules whose claims were evaluated, by name
         self.scanned: dict[str, tuple[str, int]] = {}
         self._evicted: Recent[str, None] = Recent(EVICTED_LIMIT)
         self._evicted_by: dict[str, int] = {}

@@ -19,14 +19,12 @@ class DeviceCollector(Collector):
         reasons: Returns the reason of each pod that waits.
         infos: Whether there is a series per device.
         limit: How many there are at most.
-
-    Attributes:
-        counts: The last ones; None before the first and after the Lease was lost.
     """
 
     def __init__(
         self, reasons: Callable[[], Mapping[str, str]], *, infos: bool, limit: int = LIMIT
     ) -> None:
+        # The last ones; None before the first and after the Lease was lost
         self.counts: DeviceCounts | None = None
         self._reasons = reasons
         self._infos = infos

@@ -52,15 +52,12 @@ class Engine:
         profile: How the scheduler of the cluster behaves.
         fresh: Seconds for which pods that ask for the same share an explanation.
         clock: Monotonic seconds.
-
-    Attributes:
-        count_seconds: CPU time of the last count, without its turn behind explanations.
     """
 
     def __init__(
         self, profile: Profile, *, fresh: float, clock: Callable[[], float] = surroundings.monotonic
     ) -> None:
-        self.count_seconds = 0.0
+        self.count_seconds = 0.0  # CPU time of the last count, without its turn behind explanations
         self._profile = profile
         self._fresh = fresh
         self._clock = clock

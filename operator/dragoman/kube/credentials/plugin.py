@@ -19,6 +19,8 @@ _GROUP = "client.authentication.k8s.io"
 VERSIONS = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
 _EXTENSION = f"{_GROUP}/exec"
 _MODES = ("Never", "IfAvailable", "Always")
+MOST = 1 << 20
+"""Bytes that a plugin prints at most."""
 
 
 class PluginError(Exception):
@@ -65,19 +67,23 @@ def issue(plugin: Mapping[str, Any], cluster: Mapping[str, Any]) -> Issued:
     info = {"kind": "ExecCredential", "apiVersion": version, "spec": spec}
     added = {str(one["name"]): str(one["value"]) for one in plugin.get("env") or ()}
     try:
-        done = subprocess.run(  # noqa: S603 — kubeconfigs name programs, as for kubectl
+        with subprocess.Popen(  # noqa: S603 — kubeconfigs name programs, as for kubectl
             [command, *map(str, plugin.get("args") or ())],
             env={**os.environ, **added, "KUBERNETES_EXEC_INFO": json.dumps(info)},
             stdin=None if interactive else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            check=False,
-        )
+        ) as process:
+            assert process.stdout is not None
+            output = process.stdout.read(MOST + 1)
+            if len(output) > MOST:
+                process.kill()
+                raise PluginError(f"exec: executable {command} prints more than {MOST >> 20} MiB")
     except OSError as error:
         hint = f"; {plugin['installHint']}" if plugin.get("installHint") else ""
         raise PluginError(f"exec: executable {command}: {error.strerror}{hint}") from error
-    if done.returncode:
-        raise PluginError(f"exec: executable {command} failed with exit code {done.returncode}")
-    return _read(done.stdout, str(version), command)
+    if process.returncode:
+        raise PluginError(f"exec: executable {command} failed with exit code {process.returncode}")
+    return _read(output, str(version), command)
 
 
 def _interactive(plugin: Mapping[str, Any], version: str) -> bool:

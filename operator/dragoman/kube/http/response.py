@@ -35,15 +35,11 @@ class Response:
 
 
 class StatusError(HttpError):
-    """The server answered a request for a stream with another status than 200.
-
-    Attributes:
-        response: The complete response.
-    """
+    """The server answered a request for a stream with another status than 200."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(f"HTTP status {response.status}")
-        self.response = response
+        self.response = response  # The complete response
 
 
 class ResponseState(Enum):
@@ -59,20 +55,14 @@ class ResponseParser(ABC):
     """One response while it arrives; llhttp, the parser of Node.js, splits it.
 
     Subclasses override `on_content`, `on_complete` and `fail`.
-
-    Attributes:
-        state: How much has arrived.
-        status: HTTP status; 0 before the head is complete.
-        retry_after: Value of the header Retry-After; None without one.
-        keep_alive: Whether the connection can carry another request.
     """
 
     def __init__(self) -> None:
         self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
-        self.state = ResponseState.EXPECTED
-        self.status = 0
-        self.retry_after: str | None = None
-        self.keep_alive = False
+        self.state = ResponseState.EXPECTED  # How much has arrived
+        self.status = 0  # HTTP status; 0 before the head is complete
+        self.retry_after: str | None = None  # Value of the header Retry-After; None without one
+        self.keep_alive = False  # Whether the connection can carry another request
         self._framed = False
         self._overhead = 0
 
@@ -161,14 +151,11 @@ class ResponseParser(ABC):
 
 
 class BufferedResponse(ResponseParser):
-    """Collects a whole response.
-
-    Attributes:
-        future: The response, or the error that ended it.
-    """
+    """Collects a whole response."""
 
     def __init__(self) -> None:
         super().__init__()
+        # The response, or the error that ended it
         self.future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         # A list of pieces would take more memory than the pieces where a server sends bytes singly.
         self._body = bytearray()

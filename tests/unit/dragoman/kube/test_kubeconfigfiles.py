@@ -305,6 +305,7 @@ async def test_an_exec_plugin_is_told_about_the_cluster_where_it_asks(tmp_path: 
         (issued(token="t"), {"interactiveMode": "Always"}, "no terminal"),
         (issued(token="t"), {"command": "no-such-plugin", "installHint": "see X"}, "; see X"),
         (issued(token="t"), {"args": ["-c", "raise SystemExit(3)"]}, "exit code 3"),
+        (issued(token="t"), {"args": ["-c", "while True: print(' ' * 9999)"]}, "more than 1 MiB"),
     ],
 )
 async def test_an_exec_plugin_that_fails_is_said_and_no_request_goes_out_unnamed(
