@@ -60,7 +60,9 @@ def _paths(name: str) -> Iterator[str | UnreadableFile]:
             str(one) for one in path.rglob("*") if one.suffix in SUFFIXES and not one.is_dir()
         )
         if not found:
-            yield UnreadableFile(name, 0, 0, f"no {', '.join(SUFFIXES)} file in it")
+            render = "; render it: jsonnet -y FILE | dragoman check -"
+            others = render if any(path.rglob("*.jsonnet")) else ""
+            yield UnreadableFile(name, 0, 0, f"no {', '.join(SUFFIXES)} file in it{others}")
         yield from found
     elif has_magic(name) and not path.exists():
         matches = sorted(set(_matches(path.anchor, path.relative_to(path.anchor).parts, set())))

@@ -6,7 +6,7 @@ spec is found by its shape. Every command that reads manifests finds pods here.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dragoman_toolkit.workloadkinds import TRAINING
@@ -21,6 +21,13 @@ _DEVICES = ("gpus", "hostDevices")
 """Where a virtual machine of KubeVirt names the requests of its claims."""
 SCHEMAS = ("CustomResourceDefinition", "ConfigMap", "Secret")
 """Kinds that may hold the text or the schema of pods, but no pods."""
+_PARTS = re.compile(
+    r"builtin/.*|(helm|fleet)\.cattle\.io/.*|(helm|kustomize)\.toolkit\.fluxcd\.io/.*"
+    r"|kustomize\.config\.k8s\.io/.*|(policies\.)?kyverno\.io/.*|\w+\.gatekeeper\.sh/.*"
+    r"|(admissionregistration|admission)\.k8s\.io/.*|apiextensions\.crossplane\.io/.*"
+    r"|argoproj\.io/Application(Set)?|trainer\.kubeflow\.org/TrainJob"
+)
+"""Groups, and kinds of some, with values of charts, patterns and patches: parts of pods alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +43,23 @@ class PodSpec:
     def containers(self) -> Iterator[tuple[Steps, dict[str, Any]]]:
         """Yield every container with its path; KServe has one beside the fields of the spec."""
         for name in CONTAINERS:
-            for index, container in enumerate(_list(self.spec.get(name))):
-                yield (*self.steps, name, index), _map(container)
+            for index, container in enumerate(sequence(self.spec.get(name))):
+                yield (*self.steps, name, index), mapping(container)
         for name in _inlined(self.spec):
             yield (*self.steps, name), self.spec[name]
 
     def uses(self) -> Iterator[tuple[Steps, list[Any]]]:
         """Yield `resources.claims` of every container with its path."""
         for steps, container in self.containers():
-            yield (*steps, "resources", "claims"), _list(_at(container, ("resources", "claims")))
+            yield (
+                (*steps, "resources", "claims"),
+                sequence(reach(container, ("resources", "claims"))),
+            )
         for name in _DEVICES:
             path = ("domain", "devices", name)
             found = [
                 {"name": one.get("claimName"), "request": one.get("requestName")}
-                for one in map(_map, _list(_at(self.spec, path)))
+                for one in map(mapping, sequence(reach(self.spec, path)))
                 if "claimName" in one
             ]
             if found:
@@ -62,7 +72,7 @@ class PodSpec:
         machine in a pod with one container, which gets its claims.
         """
         spec = {name: value for name, value in self.spec.items() if name != "domain"}
-        containers = [*_list(spec.get("containers"))]
+        containers = [*sequence(spec.get("containers"))]
         containers += [{"name": name, **spec.pop(name)} for name in _inlined(self.spec)]
         if isinstance(self.spec.get("domain"), dict):
             claims = [one for _, found in self.uses() for one in found]
@@ -95,14 +105,13 @@ class Workload:
 def workload(tree: Tree) -> Workload | None:
     """Return an object with its pods; None where it has none."""
     version = str(tree.get("apiVersion") or "")
-    group, _, _ = version.rpartition("/")
-    kind = str(tree.get("kind") or "")
+    group, kind = _kind_of(tree)
     known = _KINDS.get((group, kind))
-    found = tuple(known.find(tree) if known else () if kind in SCHEMAS else shaped(tree))
+    found = tuple(known.find(tree) if known else () if _in_parts(version, kind) else shaped(tree))
     if not found:
         return None
-    metadata = _map(tree.get("metadata"))
-    spec = _map(tree.get("spec"))
+    metadata = mapping(tree.get("metadata"))
+    spec = mapping(tree.get("spec"))
     return Workload(
         kind,
         group,
@@ -114,16 +123,30 @@ def workload(tree: Tree) -> Workload | None:
     )
 
 
+def _kind_of(tree: Tree) -> tuple[str, str]:
+    return str(tree.get("apiVersion") or "").rpartition("/")[0], str(tree.get("kind") or "")
+
+
+def _in_parts(version: str, kind: str) -> bool:
+    group = version.rpartition("/")[0] or version
+    return kind in SCHEMAS or _PARTS.fullmatch(f"{group}/{kind}") is not None
+
+
 def shaped(tree: Any) -> Iterator[PodSpec]:
     """Yield what has containers and claims as the spec of a pod has, wherever it stands."""
+    everywhere = isinstance(tree, dict) and str(tree.get("kind")).endswith("DaemonSet")
     stack: list[tuple[Steps, Any, int]] = [((), tree, 1)]
     while stack:
         steps, value, copies = stack.pop()
         if isinstance(value, list):
             stack += [((*steps, index), one, copies) for index, one in enumerate(value)]
         elif isinstance(value, dict):
-            found = PodSpec(steps, value, copies)
-            if _is_spec(found):
+            known = _KINDS.get(_kind_of(value)) if steps else None
+            found = PodSpec(steps, value, None if everywhere else copies)
+            if known:
+                for one in known.find(value):  # a manifest within another one
+                    yield replace(one, steps=(*steps, *one.steps))
+            elif _is_spec(found):
                 yield found
             else:
                 here = _number(value, "replicas", copies)
@@ -150,10 +173,10 @@ def _inlined(spec: Tree) -> list[str]:
 
 def _machine(spec: Tree, claims: list[Any]) -> dict[str, Any]:
     """Return the resources of the container that runs a virtual machine, as far as it says them."""
-    resources = _map(_at(spec, ("domain", "resources")))
-    guest = _at(spec, ("domain", "memory", "guest"))
-    requests = {**({"memory": guest} if guest else {}), **_map(resources.get("requests"))}
-    limits = _map(resources.get("limits"))
+    resources = mapping(reach(spec, ("domain", "resources")))
+    guest = reach(spec, ("domain", "memory", "guest"))
+    requests = {**({"memory": guest} if guest else {}), **mapping(resources.get("requests"))}
+    limits = mapping(resources.get("limits"))
     return {"requests": requests, "limits": limits, "claims": claims}
 
 
@@ -171,10 +194,10 @@ def _one(_: Tree) -> int:
 
 def _template(tree: Tree, steps: Steps, copies: int | None, role: str = "") -> Iterator[PodSpec]:
     """Yield the pods of a template that stands at a path; nothing where there is none."""
-    found = _map(_at(tree, steps))
+    found = mapping(reach(tree, steps))
     if found:
-        labels = _map(_at(found, ("metadata", "labels")))
-        yield PodSpec((*steps, "spec"), _map(found.get("spec")), copies, role, labels)
+        labels = mapping(reach(found, ("metadata", "labels")))
+        yield PodSpec((*steps, "spec"), mapping(found.get("spec")), copies, role, labels)
 
 
 def _spec(
@@ -189,19 +212,19 @@ def _spec(
     """
 
     def find(tree: Tree) -> Iterator[PodSpec]:
-        copies = None if count is None else _number(_map(tree.get("spec")), count, 1)
+        copies = None if count is None else _number(mapping(tree.get("spec")), count, 1)
         if template:
             yield from _template(tree, steps, copies)
         else:
-            labels = _map(_at(tree, ("metadata", "labels")))
-            yield PodSpec(steps, _map(_at(tree, steps)), copies, labels=labels)
+            labels = mapping(reach(tree, ("metadata", "labels")))
+            yield PodSpec(steps, mapping(reach(tree, steps)), copies, labels=labels)
 
     return find
 
 
 def _job(*steps: str) -> Callable[[Tree], Iterator[PodSpec]]:
     def find(tree: Tree) -> Iterator[PodSpec]:
-        spec = _map(_at(tree, (*steps, "spec")))
+        spec = mapping(reach(tree, (*steps, "spec")))
         yield from _template(tree, (*steps, "spec", "template"), _at_once(spec))
 
     return find
@@ -214,15 +237,17 @@ def _at_once(spec: Tree) -> int:
 
 
 def _job_set(tree: Tree) -> Iterator[PodSpec]:
-    for index, one in enumerate(_list(_at(tree, ("spec", "replicatedJobs")))):
+    for index, one in enumerate(sequence(reach(tree, ("spec", "replicatedJobs")))):
         steps: Steps = ("spec", "replicatedJobs", index, "template", "spec")
-        copies = _number(_map(one), "replicas", 1) * _at_once(_map(_at(tree, steps)))
-        yield from _template(tree, (*steps, "template"), copies, str(_map(one).get("name") or ""))
+        copies = _number(mapping(one), "replicas", 1) * _at_once(mapping(reach(tree, steps)))
+        yield from _template(
+            tree, (*steps, "template"), copies, str(mapping(one).get("name") or "")
+        )
 
 
 def _leader_workers(tree: Tree) -> Iterator[PodSpec]:
-    spec = _map(tree.get("spec"))
-    size = _number(_map(spec.get("leaderWorkerTemplate")), "size", 1)
+    spec = mapping(tree.get("spec"))
+    size = _number(mapping(spec.get("leaderWorkerTemplate")), "size", 1)
     groups = _number(spec, "replicas", 1)
     steps: Steps = ("spec", "leaderWorkerTemplate")
     leaders = tuple(_template(tree, (*steps, "leaderTemplate"), groups, "leader"))
@@ -235,8 +260,8 @@ def _leader_workers(tree: Tree) -> Iterator[PodSpec]:
 def _ray(*steps: str) -> Callable[[Tree], Iterator[PodSpec]]:
     def find(tree: Tree) -> Iterator[PodSpec]:
         yield from _template(tree, (*steps, "headGroupSpec", "template"), 1, "head")
-        for index, one in enumerate(_list(_at(tree, (*steps, "workerGroupSpecs")))):
-            group = _map(one)
+        for index, one in enumerate(sequence(reach(tree, (*steps, "workerGroupSpecs")))):
+            group = mapping(one)
             replicas = _number(group, "replicas", _number(group, "minReplicas", 0))
             copies = replicas * _number(group, "numOfHosts", 1)
             place: Steps = (*steps, "workerGroupSpecs", index, "template")
@@ -247,10 +272,10 @@ def _ray(*steps: str) -> Callable[[Tree], Iterator[PodSpec]]:
 
 def _roles(tree: Tree) -> Iterator[PodSpec]:
     """Yield the pods of a job of Kubeflow: `pytorchReplicaSpecs` and the like, by role."""
-    for field, roles in _map(tree.get("spec")).items():
+    for field, roles in mapping(tree.get("spec")).items():
         if field.endswith("ReplicaSpecs"):
-            for role, one in _map(roles).items():
-                copies = _number(_map(one), "replicas", 1)
+            for role, one in mapping(roles).items():
+                copies = _number(mapping(one), "replicas", 1)
                 yield from _template(tree, ("spec", field, role, "template"), copies, role.lower())
 
 
@@ -258,8 +283,8 @@ def _listed(field: str, count: str) -> Callable[[Tree], Iterator[PodSpec]]:
     """Return a finder of kinds with a list of templates, each with its number."""
 
     def find(tree: Tree) -> Iterator[PodSpec]:
-        for index, one in enumerate(_list(_at(tree, ("spec", field)))):
-            group = _map(one)
+        for index, one in enumerate(sequence(reach(tree, ("spec", field)))):
+            group = mapping(one)
             role = str(group.get("name") or "")
             place: Steps = ("spec", field, index, "template")
             yield from _template(tree, place, _number(group, count, 1), role)
@@ -269,10 +294,10 @@ def _listed(field: str, count: str) -> Callable[[Tree], Iterator[PodSpec]]:
 
 def _inference(tree: Tree) -> Iterator[PodSpec]:
     for role in ("predictor", "transformer", "explainer"):
-        spec = _map(_at(tree, ("spec", role)))
+        spec = mapping(reach(tree, ("spec", role)))
         if spec:
             yield PodSpec(("spec", role), spec, max(_number(spec, "minReplicas", 1), 1), role)
-        worker = _map(spec.get("workerSpec"))
+        worker = mapping(spec.get("workerSpec"))
         if worker:
             # vLLM over several nodes: the predictor is one more of its size.
             copies = max(_number(worker, "pipelineParallelSize", 2) - 1, 1)
@@ -281,7 +306,7 @@ def _inference(tree: Tree) -> Iterator[PodSpec]:
 
 def _llm_inference(tree: Tree) -> Iterator[PodSpec]:
     for steps in (("spec",), ("spec", "prefill")):
-        holder = _map(_at(tree, steps))
+        holder = mapping(reach(tree, steps))
         copies = _number(holder, "replicas", 1)
         for field in ("template", "worker"):
             if isinstance(holder.get(field), dict):
@@ -329,18 +354,21 @@ def is_known(group: str, kind: str) -> bool:
 
 def _grouped(pods: tuple[PodSpec, ...]) -> int:
     """Return 1 where the pods themselves say that they are of one PodGroup."""
-    return int(any(_map(one.spec.get("schedulingGroup")) for one in pods))
+    return int(any(mapping(one.spec.get("schedulingGroup")) for one in pods))
 
 
-def _map(value: Any) -> dict[str, Any]:
+def mapping(value: Any) -> dict[str, Any]:
+    """Return a mapping, an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def _list(value: Any) -> list[Any]:
+def sequence(value: Any) -> list[Any]:
+    """Return a list, an empty one for anything else."""
     return value if isinstance(value, list) else []
 
 
-def _at(value: Any, steps: Steps) -> Any:
+def reach(value: Any, steps: Steps) -> Any:
+    """Follow a path; None where it ends early."""
     for step in steps:
         if isinstance(step, int):
             value = value[step] if isinstance(value, list) and step < len(value) else None

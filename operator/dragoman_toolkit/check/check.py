@@ -367,9 +367,10 @@ def _sources(
             failures.append(one)
         else:
             sources.append(engine.read(*one))
-    around = layout(source.name for source in sources)
+    around = layout(sources)
     for source in sources:
         source.left = around.part(source.name)
+        source.completed = around.completed(source.name)
     folders = {
         KUSTOMIZE: kustomization_folders(around, (source.name for source in sources)),
         HELM: chart_folders(around),

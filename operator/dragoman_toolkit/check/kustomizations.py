@@ -1,14 +1,18 @@
 """Kustomizations and charts around the checked files: what is part of them, and what they render.
 
 A file that a kustomization names as a patch is part of an object, and says nothing by itself.
-Sources: kubectl.docs.kubernetes.io/references/kustomize/kustomization, helm.sh/docs/topics/charts.
+Sources: kubectl.docs.kubernetes.io/references/kustomize/kustomization, helm.sh/docs/topics/charts,
+fluxcd.io/flux/components/kustomize/kustomizations (`spec.components`),
+argo-cd.readthedocs.io/en/stable/user-guide/application-specification (`source`),
+helmfile.readthedocs.io.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -28,8 +32,12 @@ CHART = "Chart.yaml"
 PATCH = "kustomize patch"
 PART = "file of a kustomization"
 COMPONENT = "file of a kustomize component"
+VALUES = "values file"
 _MAX_LEVELS = 32
 """Folders above a file that may hold a kustomization which names it."""
+_MAX_PATH = 1024
+_OF_SOURCE = re.compile(r"\$[\w-]+/")
+"""What begins a path in another source of an Application."""
 _SECONDS = 120
 """Of one rendering, which may fetch remote bases."""
 
@@ -39,9 +47,11 @@ class Layout:
     """The kustomizations and charts of checked files; each folder is looked at once."""
 
     parts: dict[Path, str] = field(default_factory=dict)  # Files that are no manifests, and why
+    components: set[Path] = field(default_factory=set)  # Folders that Flux and Argo CD name as such
     kustomizations: dict[Path, dict[str, Any]] = field(default_factory=dict)  # By folder
     charts: list[Path] = field(default_factory=list)  # Folders
     _seen: set[Path] = field(default_factory=set)
+    _charts: set[Path] = field(default_factory=set)  # Folders, of files that are not checked too
 
     def add(self, name: str) -> None:
         """Look for the kustomizations of a file: in its folder and in those above it."""
@@ -50,6 +60,8 @@ class Layout:
             if folder in self._seen:
                 return
             self._seen.add(folder)
+            if (folder / CHART).is_file():
+                self._charts.add(folder)
             for one in KUSTOMIZATIONS:
                 if (folder / one).is_file():
                     self._kustomization(folder, folder / one)
@@ -58,12 +70,44 @@ class Layout:
                 return
             folder = folder.parent
 
+    def read(self, name: str, trees: Iterable[Any]) -> None:
+        """Note which files and folders a file names that other tools than kustomize read."""
+        above = Path(os.path.abspath(name)).parents  # noqa: PTH100 — links stay
+        for tree in map(mapping, trees):
+            for place, components, values in _used(tree):
+                # A path begins at the root of its repository, whichever of the folders that is.
+                folder = _there(above, place)
+                self.components |= {_join(folder, one) for one in components}
+                for one in values:
+                    self.parts.setdefault(_there((folder, *above), one), VALUES)
+
     def part(self, name: str) -> str:
         """Tell why a file is no manifest; empty where it is one."""
         path = Path(os.path.abspath(name))  # noqa: PTH100 — links stay
         if path.name not in KUSTOMIZATIONS and not self._components.isdisjoint(path.parents):
             return COMPONENT
-        return self.parts.get(path, "")
+        values = "values" in path.stem and not self._charts.isdisjoint(list(path.parents)[:2])
+        return self.parts.get(path, VALUES if values else "")
+
+    def completed(self, name: str) -> frozenset[str]:
+        """Return the kinds of a file's objects that patches of kustomizations complete."""
+        above = Path(os.path.abspath(name)).parents  # noqa: PTH100 — links stay
+        folder = next((one for one in above if one in self.kustomizations), None)
+        return frozenset(self._patched.get(folder, ())) if folder else frozenset()
+
+    @cached_property
+    def _patched(self) -> dict[Path, set[str]]:
+        """Kinds with patches, by the folders whose objects they may be written into."""
+        found: dict[Path, set[str]] = {}
+        for folder, tree in self.kustomizations.items():
+            kinds = set(_patched_kinds(folder, tree))
+            stack, seen = [folder] if kinds else [], set[Path]()
+            while stack:
+                if (one := stack.pop()) not in seen and one in self.kustomizations:
+                    seen.add(one)
+                    found.setdefault(one, set()).update(kinds)
+                    stack += _named_folders(one, self.kustomizations[one])
+        return found
 
     @cached_property
     def _components(self) -> set[Path]:
@@ -72,7 +116,7 @@ class Layout:
             Path(os.path.normpath(folder / text(one)))
             for folder, tree in self.kustomizations.items()
             for one in sequence(tree.get("components"))
-        }
+        } | self.components
         return {one for one in named if self.kustomizations.get(one, {}).get("kind") == "Component"}
 
     def _kustomization(self, folder: Path, file: Path) -> None:
@@ -91,7 +135,7 @@ class Layout:
         self.kustomizations[folder] = found[0]
         for path, reason in _parts(found[0]):
             # A patch may also be written into the kustomization itself.
-            if path and "\n" not in path and len(path) < 1024:
+            if path and "\n" not in path and len(path) < _MAX_PATH:
                 self.parts[Path(os.path.normpath(folder / path))] = reason
 
 
@@ -110,23 +154,74 @@ def _parts(tree: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield from ((one, PATCH) for one in named(name, "path"))
     yield from ((one, PATCH) for one in named("patchesStrategicMerge"))
     yield from ((one, PART) for one in named("replacements", "path"))
-    for name in ("configurations", "generators", "transformers", "validators"):
+    for name in ("configurations", "crds", "generators", "transformers", "validators"):
         yield from ((one, PART) for one in named(name))
+    yield text(mapping(tree.get("openapi")).get("path")), PART
     for name in ("configMapGenerator", "secretGenerator"):
         files = named(name, "files", "envs")
         yield from ((one.rpartition("=")[2], PART) for one in files)
-    values = named("helmCharts", "valuesFile", "additionalValuesFiles")
-    yield from ((one, PART) for one in values)
+    for name in ("helmCharts", "helmChartInflationGenerator"):
+        values = named(name, "valuesFile", "additionalValuesFiles", "values")
+        yield from ((one, VALUES) for one in values)
 
 
-def layout(names: Iterable[str]) -> Layout:
+def _named_folders(folder: Path, tree: dict[str, Any]) -> list[Path]:
+    named = [one for key in ("resources", "bases", "components") for one in _texts(tree.get(key))]
+    return [Path(os.path.normpath(folder / one)) for one in named]
+
+
+def _patched_kinds(folder: Path, tree: dict[str, Any]) -> Iterator[str]:
+    """Yield the kinds that the patches of a kustomization say to be for."""
+    patches = [*sequence(tree.get("patches")), *sequence(tree.get("patchesJson6902"))]
+    found = [(text(mapping(one).get("patch")), text(mapping(one).get("path"))) for one in patches]
+    found += [(one, one) for one in _texts(tree.get("patchesStrategicMerge"))]
+    yield from (text(mapping(mapping(one).get("target")).get("kind")) for one in patches)
+    for content, path in found:
+        if path and "\n" not in path and len(path) < _MAX_PATH:
+            read_ = read_text(str(folder / path))
+            content = "" if isinstance(read_, UnreadableFile) else read_[1]  # noqa: PLW2901
+        yield from (text(mapping(one.tree).get("kind")) for one in read("", content).documents)
+
+
+def _used(tree: dict[str, Any]) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield the folders that objects of other tools name, with components and values files."""
+    spec, group = mapping(tree.get("spec")), text(tree.get("apiVersion")).partition("/")[0]
+    if group == "kustomize.toolkit.fluxcd.io":
+        yield text(spec.get("path")), _texts(spec.get("components")), []
+    elif group == "argoproj.io":
+        spec = mapping(mapping(spec.get("template")).get("spec")) or spec  # of an ApplicationSet
+        for one in map(mapping, [spec.get("source"), *sequence(spec.get("sources"))]):
+            components = _texts(mapping(one.get("kustomize")).get("components"))
+            values = _texts(mapping(one.get("helm")).get("valueFiles"))
+            yield text(one.get("path")), components, [_OF_SOURCE.sub("", file) for file in values]
+    elif not group and "releases" in tree:  # helmfile
+        found = [*sequence(tree["releases"]), *mapping(tree.get("environments")).values()]
+        yield "", [], [file for one in found for file in _texts(mapping(one).get("values"))]
+
+
+def _texts(value: Any) -> list[str]:
+    return [one for one in sequence(value) if isinstance(one, str) and 0 < len(one) < _MAX_PATH]
+
+
+def _join(folder: Path, path: str) -> Path:
+    return Path(os.path.normpath(folder / path.lstrip("/")))
+
+
+def _there(folders: Sequence[Path], path: str) -> Path:
+    """Return where a path is, from the nearest of some folders that has it."""
+    found = (_join(one, path) for one in folders[:_MAX_LEVELS]) if len(path) < _MAX_PATH else ()
+    return next((one for one in found if os.path.exists(one)), folders[0])  # noqa: PTH110 — any text
+
+
+def layout(sources: Iterable[CheckedText]) -> Layout:
     """Find the kustomizations and charts of files."""
     found = Layout()
-    for name in names:
-        if name == STANDARD_INPUT:
+    for source in sources:
+        if source.name == STANDARD_INPUT:
             continue
-        found.add(name)
-        path = Path(name)
+        found.add(source.name)
+        found.read(source.name, (one.tree for one in source.documents))
+        path = Path(source.name)
         if path.name == CHART:
             found.charts.append(path.parent)
     return found
@@ -136,10 +231,7 @@ def kustomization_folders(found: Layout, names: Iterable[str]) -> list[Path]:
     """Return the folders of checked kustomizations that no other one uses, as they were named."""
     named = {Path(name).parent for name in names if Path(name).name in KUSTOMIZATIONS}
     used = {
-        Path(os.path.normpath(folder / text(one)))
-        for folder, tree in found.kustomizations.items()
-        for key in ("resources", "bases", "components")
-        for one in sequence(tree.get(key))
+        one for folder, tree in found.kustomizations.items() for one in _named_folders(folder, tree)
     }
     whole = {
         folder for folder, tree in found.kustomizations.items() if tree.get("kind") != "Component"

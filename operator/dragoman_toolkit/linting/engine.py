@@ -1,6 +1,5 @@
 """The check: texts in, a report out, the same for the same input."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -29,8 +28,14 @@ from dragoman_toolkit.linting.manifests.documents import (
     Positions,
     UnreadableError,
 )
-from dragoman_toolkit.linting.manifests.manifestobjects import Object, is_manifest, objects
-from dragoman_toolkit.linting.manifests.placeholders import depends
+from dragoman_toolkit.linting.manifests.manifestobjects import (
+    Object,
+    is_manifest,
+    mapping,
+    objects,
+    text,
+)
+from dragoman_toolkit.linting.manifests.placeholders import depends, template
 from dragoman_toolkit.linting.rules import extended, ignores, served, versions
 from dragoman_toolkit.linting.rules.gates import DROPS, check_gates
 from dragoman_toolkit.linting.rules.kinds import check_kind
@@ -38,15 +43,16 @@ from dragoman_toolkit.linting.rules.objectrules import RULES_OF_OBJECTS, RULES_O
 from dragoman_toolkit.linting.rules.table import RULES
 from dragoman_toolkit.linting.validation.check import invalid
 
-TEMPLATE = "unrendered Helm template"
 FILLED_IN = "value with a placeholder"
+PATCHED = "value that a patch may complete"
 OTHER_KIND = "of other kinds"
 NO_MANIFEST = "that is no manifest"
 PATCH = "kustomize patch"
-_DIRECTIVES = ("$patch", "$retainKeys")
+LOCAL = "local object of a tool"
+ENCRYPTED = "object encrypted by SOPS"
+_LOCAL_CONFIG = "config.kubernetes.io/local-config"
+_DIRECTIVES = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPrimitiveList/")
 """Members that only patches have."""
-_BRACES = re.compile(r"\{\{-?\s*[.$a-zA-Z/(]")
-_VARIABLE = re.compile(r"(?m)^\s*(- )?\$\{[A-Za-z_]\w*.*\}\s*$", re.ASCII)
 
 _LACKS = ("Required value", "Invalid value: must ", "exactly one value must be specified")
 """Words for fields that are missing, perhaps because their names are misspelled."""
@@ -82,18 +88,21 @@ class CheckedText:
     text: str  # Its content
     documents: tuple[ManifestDocument, ...] = ()  # What was read of it
     failure: UnreadableFile | None = None  # Why it could not be read
-    template: bool = False  # Whether it is a template of Helm that was not rendered
+    template: str = ""  # Of which tool it is a template that was not rendered; else empty
     left: str = ""  # Why it is left alone as a whole; empty where it is checked
+    completed: frozenset[str] = frozenset()  # Kinds of its objects that patches complete
     rendered: bool = False  # Whether a tool made it of files that are checked as well
 
 
 def read(name: str, text: str) -> CheckedText:
     """Read one text; what cannot be read is noted in the result."""
     try:
+        if made := template(text, readable=True):
+            return CheckedText(name, text, template=made)
         return CheckedText(name, text, tuple(documents.read(text)))
     except UnreadableError as error:
-        if _BRACES.search(text) or _VARIABLE.search(text):
-            return CheckedText(name, text, template=True)
+        if made := template(text, readable=False):
+            return CheckedText(name, text, template=made)
         return CheckedText(
             name, text, failure=UnreadableFile(name, error.line, error.column, str(error))
         )
@@ -144,10 +153,10 @@ def check(  # noqa: PLR0913 — two have defaults
         for text in source.documents
         for one in objects(source.name, text)
     )
-    patches = {id(one) for one in found if is_patch(one)}
-    left[PATCH] += len(patches)
+    parts = {id(one): why for one in found if (why := part_of(one))}
+    left += Counter(parts.values())
     rendered = {source.name for source in sources if source.rendered}
-    everything = (*(one for one in found if id(one) not in patches), *known)
+    everything = (*(one for one in found if id(one) not in parts), *known)
     context = Context(
         api,
         devices,
@@ -159,12 +168,12 @@ def check(  # noqa: PLR0913 — two have defaults
         options.served,
         options.gates,
     )
-    run = _Run(context, options)
+    run = _Run(context, options, {one.name: one.completed for one in sources if one.completed})
     for obj in found:
-        if id(obj) not in patches:
+        if id(obj) not in parts:
             run.object(obj)
     left += run.left
-    skipped = Counter(f"{TEMPLATE}, run `helm template` first" for one in sources if one.template)
+    skipped = Counter(one.template for one in sources if one.template)
     failures = tuple(one.failure for one in sources if one.failure is not None)
     report = CheckReport(
         tuple(sorted(_said_once(run.findings, rendered))),
@@ -185,6 +194,7 @@ class _Run:
 
     context: Context
     options: CheckOptions
+    completed: Mapping[str, frozenset[str]]  # Kinds of objects that patches complete, by file
     findings: list[Finding] = field(default_factory=list)
     fixable: dict[str, list[Fixable]] = field(default_factory=dict)
     objects: int = 0
@@ -197,6 +207,8 @@ class _Run:
         for problem in problems_of(obj, self.context):
             if depends(obj, problem):
                 self.left[FILLED_IN] += 1
+            elif obj.kind in self.completed.get(obj.file, ()) and _incomplete(problem):
+                self.left[PATCHED] += 1
             else:
                 problems.append(problem)
         checked = is_checked(obj, self.context) or bool(problems)
@@ -256,6 +268,12 @@ class _Run:
         return self._last[1]
 
 
+def _incomplete(problem: Problem) -> bool:
+    """Tell whether a problem is that something is missing."""
+    lacking = (*_LACKS, "must specify one of", _NOT_DECLARED)
+    return problem.id == _UNUSED or any(words in problem.message for words in lacking)
+
+
 def _is_error(problem: Problem) -> bool:
     return (problem.severity or RULES[problem.id].severity) == ERROR
 
@@ -273,15 +291,28 @@ def _content(finding: Finding) -> tuple[str, str, str, str]:
     return finding.id, finding.object, finding.path, finding.message
 
 
-def is_patch(obj: Object) -> bool:
+def part_of(obj: Object) -> str:
+    """Tell why an object gets to no server as it is; empty where it does.
+
+    Sources: kustomize and kpt keep what has their annotation to themselves; SOPS writes its
+    signature beside the fields.
+    """
+    if text(mapping(obj.metadata.get("annotations")).get(_LOCAL_CONFIG)) == "true":
+        return LOCAL
+    if "mac" in mapping(obj.tree.get("sops")):
+        return ENCRYPTED
+    return PATCH if _is_patch(obj) else ""
+
+
+def _is_patch(obj: Object) -> bool:
     """Tell whether an object is a part of one, by the members that only patches have."""
-    if "$" not in obj.document.text:
+    if not obj.document.has("$"):
         return False
     stack: list[Any] = [obj.tree]
     while stack:
         value = stack.pop()
         if isinstance(value, dict):
-            if any(name in value for name in _DIRECTIVES):
+            if any(name.startswith(_DIRECTIVES) for name in value):
                 return True
             stack += value.values()
         elif isinstance(value, list):

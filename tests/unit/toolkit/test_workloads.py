@@ -161,6 +161,36 @@ def test_text_that_holds_pods_is_none(kind: str) -> None:
     assert workload({"apiVersion": "v1", "kind": kind, "data": {"x": {"spec": SPEC}}}) is None
 
 
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [
+        ("helm.toolkit.fluxcd.io/v2", "HelmRelease"),
+        ("argoproj.io/v1alpha1", "Application"),
+        ("kyverno.io/v1", "ClusterPolicy"),
+        ("apiextensions.crossplane.io/v1", "Composition"),
+        ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
+    ],
+)
+def test_values_patterns_and_patches_have_parts_of_pods_alone(version: str, kind: str) -> None:
+    assert workload({"apiVersion": version, "kind": kind, "spec": {"values": SPEC}}) is None
+    shown = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Sensor", "spec": {"job": SPEC}}
+    assert workload(shown) is not None
+
+
+def test_a_manifest_within_another_one_counts_its_own_pods() -> None:
+    job = {"apiVersion": "batch/v1", "kind": "Job", "spec": JOB}
+    wrapper = {"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper"}
+    found = workload({**wrapper, "spec": {"components": [{"template": job}]}})
+    assert found is not None
+    (pods,) = found.pods
+    assert pods.copies == 3
+    assert pods.steps == ("spec", "components", 0, "template", "spec", "template", "spec")
+    daemons = {"apiVersion": "apps.kruise.io/v1alpha1", "kind": "DaemonSet"}
+    kruise = workload({**daemons, "spec": {"template": TEMPLATE}})
+    assert kruise is not None
+    assert kruise.pods[0].copies is None
+
+
 def test_hostile_trees_have_no_pods() -> None:
     for version, kind, _, _, _ in KINDS:
         hostile: list[Any] = [None, [], "x", {"template": 1, "replicas": "7"}, {"podSets": [1]}]

@@ -60,7 +60,7 @@ def require_valid(found: Iterable[Named], kubernetes: str) -> None:
         version = versions.NEWEST
     for name, document in found:
         for one in objects(name, document):
-            if one.in_group or one.pods is not None:
+            if one.in_group or one.api_version in ("v1", "apps/v1", "batch/v1"):
                 for problem in invalid(one, version):
                     text = f"{name}: {one.title}: {problem.message}"
                     raise Unusable(f"{text}; the API server would reject it, see `dragoman check`")

@@ -184,6 +184,8 @@ _PLURALS = {
     "kustomize patch": "kustomize patches",
     "value with a placeholder": "values with placeholders",
     "file of a kustomization": "files of kustomizations",
+    "value that a patch may complete": "values that patches may complete",
+    "object encrypted by SOPS": "objects encrypted by SOPS",
     "file of a kustomize component": "files of kustomize components",
 }
 

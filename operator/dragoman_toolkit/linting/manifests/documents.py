@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -35,6 +35,13 @@ class ManifestDocument:
     line: int  # Number of this first line in the file, from 0
     start: int  # Offset of this first line in the file
     head: str = ""  # The comments above it, back to the document before
+    _found: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
+
+    def has(self, words: str) -> bool:
+        """Tell whether a string occurs; looked for once, as a list may have many objects."""
+        if words not in self._found:
+            self._found[words] = words in self.text or words in self.head
+        return self._found[words]
 
     def nodes(self) -> Any:
         """Return the root of the nodes with their marks; None where they cannot be built again."""

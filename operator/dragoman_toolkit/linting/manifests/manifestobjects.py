@@ -1,54 +1,26 @@
 """The objects of documents, and the parts of them that rules look at."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from dragoman_toolkit.linting.manifests.documents import ManifestDocument
-from dragoman_toolkit.workloads import PodSpec, workload
+from dragoman_toolkit.workloads import PodSpec, mapping, reach, sequence, workload
 
 GROUP = "resource.k8s.io"
+__all__ = ["GROUP", "Object", "mapping", "objects", "reach", "sequence", "text"]
 _MAX_LIST = 100_000
 
 Steps = tuple[str | int, ...]
 
-POD_SPECS: Mapping[str, Steps] = {
-    "Pod": ("spec",),
-    "PodTemplate": ("template", "spec"),
-    "ReplicationController": ("spec", "template", "spec"),
-    "ReplicaSet": ("spec", "template", "spec"),
-    "Deployment": ("spec", "template", "spec"),
-    "StatefulSet": ("spec", "template", "spec"),
-    "DaemonSet": ("spec", "template", "spec"),
-    "Job": ("spec", "template", "spec"),
-    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
-}
-"""Where each kind holds the spec of its pods."""
-
-_POD_GROUPS = ("v1", "apps/v1", "batch/v1")
-_FLAT = (
-    "deviceClassName",
-    "selectors",
-    "allocationMode",
-    "count",
-    "adminAccess",
-    "tolerations",
-    "capacity",
+FLAT_FIELDS = frozenset(
+    {
+        *("deviceClassName", "selectors", "allocationMode", "count"),
+        *("adminAccess", "tolerations", "capacity"),
+    }
 )
 """Fields of a request that stand beside its name in v1beta1 and below `exactly` later."""
-
-FLAT_FIELDS = frozenset(_FLAT)
-
-
-def mapping(value: Any) -> dict[str, Any]:
-    """Return a mapping, an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
-
-
-def sequence(value: Any) -> list[Any]:
-    """Return a list, an empty one for anything else."""
-    return value if isinstance(value, list) else []
 
 
 def text(value: Any) -> str:
@@ -63,16 +35,6 @@ def expression_of(selector: Any) -> str | None:
         return None
     expression = cel.get("expression", "")
     return expression if isinstance(expression, str) else "" if expression is None else None
-
-
-def reach(value: Any, steps: Steps) -> Any:
-    """Follow a path; None where it ends early."""
-    for step in steps:
-        if isinstance(step, int):
-            value = value[step] if isinstance(value, list) and step < len(value) else None
-        else:
-            value = value.get(step) if isinstance(value, dict) else None
-    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +145,6 @@ class Object:
                 yield ManifestRequest(name, steps, request)
 
     @cached_property
-    def pods(self) -> PodSpec | None:
-        """The spec of the pods that this object is or makes; None for kinds of other groups."""
-        if self.kind not in POD_SPECS or self.api_version not in _POD_GROUPS:
-            return None
-        return self.pod_specs[0] if self.pod_specs else PodSpec(POD_SPECS[self.kind], {}, 1)
-
-    @cached_property
     def pod_specs(self) -> tuple[PodSpec, ...]:
         """The specs of all pods that this object is or makes, in any kind."""
         found = None if self.in_group else workload(self.tree)
@@ -217,9 +172,9 @@ def is_manifest(obj: Object) -> bool:
     Values of a chart may have the shape of pods, and are nothing that a server gets.
     """
     tree = obj.tree
-    if "apiVersion" in tree or "kind" in tree:
-        return True
-    return bool(obj.name) and isinstance(tree.get("spec"), dict)
+    said = ("apiVersion" in tree) + ("kind" in tree)
+    parts = isinstance(tree.get("metadata"), dict), isinstance(tree.get("spec"), dict)
+    return said == 2 or (said == 1 and any(parts)) or (bool(obj.name) and all(parts))
 
 
 def objects(file: str, document: ManifestDocument) -> Iterator[Object]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from dragoman_base.words.spelling import closest
 from dragoman_toolkit.linting.rules.units import quantity_meant, semver_meant
 from dragoman_toolkit.linting.selectors.expressiontext import Change, changed
 
@@ -24,6 +25,7 @@ _MAX_TEXT = 10 * 1024
 _KEY = r"""\[\s*(?:'[^'\n]*'|"[^"\n]*")\s*\]"""
 _READ = rf"device\s*\.\s*(?:attributes|capacity)\s*{_KEY}(?:\s*\.\s*[A-Za-z_]\w*|\s*{_KEY})"
 _OPERATOR = r"(==|!=|<=|>=|<|>)"
+_STRING = r"""'[^'\n]*'|"[^"\n]*\""""
 _VALUE = r"""'[^'\n]*'|"[^"\n]*"|[0-9][0-9.]*"""
 _COMPARED = re.compile(
     rf"({_READ})\s*{_OPERATOR}\s*(?:(quantity|semver)\s*\(\s*({_VALUE})\s*\)|({_VALUE}))"
@@ -49,6 +51,25 @@ _ASSIGNED = re.compile(r"(?<![=!<>])=(?![=~])")
 _WORD = re.compile(r"\b(and|or|not|AND|OR|NOT)\b")
 _OPERATORS = {"and": "&&", "or": "||", "not": "!"}
 _FIELD = re.compile(r"undefined field '(\w+)'")
+_NO_OPERATOR = re.compile(rf"(===|!==|=~|(?<=\s)(?:I?LIKE|like|CONTAINS)\b)\s*({_STRING})?")
+_BARE_AMOUNT = re.compile(
+    rf"({_READ})\s*{_OPERATOR}\s*([0-9][0-9.]*\s*(?:[KMGTPE]i?|k)B?)(?!\w)", re.ASCII
+)
+_BARE_ARGUMENT = re.compile(rf"\b(compareTo|isGreaterThan|isLessThan)\(\s*({_VALUE})\s*\)")
+_UNDECLARED = re.compile(r"undeclared reference to '(\w+)'")
+_FUNCTIONS = {
+    **dict.fromkeys(("toLowerCase", "toLower", "lower", "tolower", "lowercase"), "lowerAscii"),
+    **dict.fromkeys(("toUpperCase", "toUpper", "upper", "toupper", "uppercase"), "upperAscii"),
+    **dict.fromkeys(("includes", "has", "contain"), "contains"),
+    **dict.fromkeys(("hasPrefix", "startsWith", "beginsWith", "startswith"), "startsWith"),
+    **dict.fromkeys(("hasSuffix", "endsWith", "endswith"), "endsWith"),
+    **dict.fromkeys(("match", "regex", "regexMatch", "re_match", "matchesRegex"), "matches"),
+    **dict.fromkeys(("len", "length", "count"), "size"),
+    **dict.fromkeys(("greaterThan", "isGreater", "gt"), "isGreaterThan"),
+    **dict.fromkeys(("lessThan", "isLess", "lt"), "isLessThan"),
+    **dict.fromkeys(("compare", "compareto"), "compareTo"),
+}
+"""Functions of other languages, and what they are called in selectors."""
 _AMOUNTS = ("memory", "vram", "framebuffer", "bandwidth", "cores", "storage")
 """Names of what is a capacity in most drivers."""
 
@@ -97,9 +118,7 @@ def _compared(text: str, error: str) -> Iterator[Change]:
 
 
 def _call(read: str, kind: str, literal: str, operator: str) -> str:
-    value = literal.strip("'\"")
-    meant = (quantity_meant if kind == "quantity" else semver_meant)(value) or value
-    return f'{read}.compareTo({kind}("{meant}")) {operator} 0'
+    return f'{read}.compareTo({kind}("{_meant(kind, literal)}")) {operator} 0'
 
 
 def _accessor(text: str, error: str) -> Hint | None:
@@ -163,6 +182,36 @@ def _field(_: str, error: str) -> Hint | None:
     return Hint(f"{sees}; select by an attribute that identifies devices, such as uuid")
 
 
+def _functions(text: str, error: str) -> Hint | None:
+    """Functions by the names that other languages have for them."""
+    match = _UNDECLARED.search(error)
+    if match is None or match[1] in ("attributes", "capacity", "driver"):
+        return None
+    meant = _FUNCTIONS.get(match[1]) or closest(match[1], {*_FUNCTIONS.values()}, edits=2)
+    if meant is None or meant == match[1]:
+        return None
+    hidden = _STRINGS.sub(_blank, text)
+    called = re.finditer(rf"(?<!\w){re.escape(match[1])}(?=\s*\()", hidden)
+    return Hint(f"write {meant}(…)", tuple(Change(*one.span(), meant) for one in called))
+
+
+def _arguments(text: str, error: str) -> Hint | None:
+    """A text or a number where a quantity or a version belongs."""
+    kind = next((one for one in ("Quantity", "Semver") if f"kubernetes.{one}." in error), None)
+    if kind is None:
+        return None
+    changes = tuple(
+        Change(*one.span(2), f'{kind.lower()}("{_meant(kind.lower(), one[2])}")')
+        for one in _BARE_ARGUMENT.finditer(text)
+    )
+    return Hint(f"write {changes[0].text}", changes) if changes else None
+
+
+def _meant(kind: str, literal: str) -> str:
+    value = literal.strip("'\"")
+    return (quantity_meant if kind == "quantity" else semver_meant)(value) or value
+
+
 def _bare(text: str, error: str) -> Hint | None:
     if "undeclared reference" not in error:
         return None
@@ -175,6 +224,14 @@ def _words(text: str, error: str) -> Hint | None:
     """Operators of other languages."""
     if "yntax" not in error:
         return None
+    amounts = [
+        Change(*one.span(), _call(one[1], "quantity", "".join(one[3].split()), one[2]))
+        for one in _BARE_AMOUNT.finditer(text)
+    ]
+    if amounts:
+        return Hint(f"write {amounts[0].text}", tuple(amounts))
+    if others := tuple(_operators(text)):
+        return Hint(f"write {others[0].text.strip()}", others)
     hidden = _STRINGS.sub(_blank, text)
     assigned = [Change(*one.span(), "==") for one in _ASSIGNED.finditer(hidden)]
     words = [Change(*one.span(), _OPERATORS[one[1].lower()]) for one in _WORD.finditer(hidden)]
@@ -186,13 +243,32 @@ def _words(text: str, error: str) -> Hint | None:
     return Hint(f"write {', '.join(advice)}", (*assigned, *words)) if advice else None
 
 
+def _operators(text: str) -> Iterator[Change]:
+    """Yield what to write for operators that CEL has not, such as `===`, `=~` and `LIKE`."""
+    for one in _NO_OPERATOR.finditer(text):
+        operator, value = one.groups()
+        start = len(text[: one.start()].rstrip())
+        if operator in ("===", "!=="):
+            yield Change(*one.span(1), operator[:2])
+        elif value and operator == "=~":
+            yield Change(start, one.end(), f".matches({value})")
+        elif value:
+            bare = value.strip("'\"")
+            begins, ends = not bare.startswith("%"), not bare.endswith("%")
+            name = "startsWith" if begins and not ends else "endsWith" if ends else "contains"
+            if not (begins and ends):
+                yield Change(start, one.end(), f'.{name}("{bare.strip("%")}")')
+
+
 _REMEDIES: tuple[Callable[[str, str], Hint | None], ...] = (
     _words,
     _joined,
     _accessor,
     _comparison,
+    _arguments,
     _without_domain,
     _unquoted,
     _field,
+    _functions,
     _bare,
 )

@@ -19,6 +19,8 @@ from dragoman_toolkit.linting.selectors.remark import INVALID, NEVER, Remark
 from dragoman_toolkit.linting.selectors.syntax import is_device, read_key, subject
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_OF_TEXT = ("startsWith", "endsWith", "contains")
+_NO_DRIVER = re.compile(r"[^a-z0-9.-]", re.ASCII)
 _MAX_CONSTANTS = 64
 """Calls of one selector that are evaluated."""
 _PROFILE = ("attributes", "gpu.nvidia.com", "profile")
@@ -38,6 +40,8 @@ def remarks(tree: Node, text: ExpressionText, context: Context) -> Iterator[Rema
             yield from _failing(node, text, context)
         for value in _compared(node, _is_driver):
             yield from _driver(value, text, context.devices)
+        if node.function in _OF_TEXT and node.target is not None and _is_driver(node.target):
+            yield from _part_of_driver(node)
         for value in _compared(node, lambda one: subject(one) == _PROFILE):
             yield from _profile(value, text)
 
@@ -125,6 +129,14 @@ def _driver(name: str, text: ExpressionText, devices: KnownDevices) -> Iterator[
     place = text.literal(name)
     changes = (Change(*place, f'"{guess}"'),) if place else ()
     yield Remark(NEVER, message, f'did you mean "{guess}"?', changes=changes)
+
+
+def _part_of_driver(node: Call) -> Iterator[Remark]:
+    """Find a part that no name of a driver has, such as a slash."""
+    value = node.args[0].value if isinstance(node.args[0], Literal) else ""
+    if isinstance(value, str) and _NO_DRIVER.search(value):
+        message = f'no driver has "{value}" in its name: names of drivers are DNS subdomains'
+        yield Remark(NEVER, message)
 
 
 @cache

@@ -16,7 +16,7 @@ from dragoman_toolkit.linting.manifests.manifestobjects import (
     sequence,
     text,
 )
-from dragoman_toolkit.linting.rules.pods import claim_kinds, pod_claims
+from dragoman_toolkit.linting.rules.pods import CLAIM_KINDS, pod_claims
 from dragoman_toolkit.linting.selectors.scopes import scopes
 from dragoman_toolkit.workloads import OF_NETWORK, PodSpec
 
@@ -89,7 +89,7 @@ def _bound(pods: PodSpec) -> Problem:
 def _of_network(obj: Object, entry: dict[str, Any], context: Context) -> bool:
     """Tell whether names say that the devices are of the network, or the class is not known."""
     names = [text(entry.get("name"))]
-    for field, kind in claim_kinds().items():
+    for field, kind in CLAIM_KINDS.items():
         name = text(entry.get(field))
         claim = context.find(kind, obj.namespace, name) if name else None
         names += [name, *(one.class_name for one in (claim.requests if claim else ()))]

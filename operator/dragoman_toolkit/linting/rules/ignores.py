@@ -34,7 +34,7 @@ class Ignores:
 
 def mentioned(obj: Object) -> bool:
     """Tell whether there can be an ignore at all, at the price of a search."""
-    return NAME in obj.document.text or NAME in obj.document.head
+    return obj.document.has(NAME)
 
 
 def rules_of(obj: Object) -> Ignores:

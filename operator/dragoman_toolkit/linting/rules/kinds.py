@@ -4,12 +4,13 @@ An API server answers `no matches for kind`; until it is asked, such a manifest 
 custom resource and would pass every other rule.
 """
 
+import re
 from collections.abc import Iterator
 
 from dragoman_base.words.spelling import closest
 from dragoman_toolkit.linting.findings.finding import ERROR, WARNING, Problem
 from dragoman_toolkit.linting.knowledge.context import Context
-from dragoman_toolkit.linting.manifests.manifestobjects import GROUP, POD_SPECS, Object
+from dragoman_toolkit.linting.manifests.manifestobjects import GROUP, Object
 from dragoman_toolkit.linting.rules.versions import REMOVED_KINDS
 
 UNKNOWN_KIND = "dra/unknown-kind"
@@ -19,25 +20,10 @@ _POD_KINDS = {
     **dict.fromkeys(("Pod", "PodTemplate", "ReplicationController"), "v1"),
 }
 
-_GROUPS = frozenset(
-    {
-        "admissionregistration.k8s.io",
-        "apiextensions.k8s.io",
-        "apiregistration.k8s.io",
-        "authentication.k8s.io",
-        "authorization.k8s.io",
-        "certificates.k8s.io",
-        "coordination.k8s.io",
-        "discovery.k8s.io",
-        "events.k8s.io",
-        "flowcontrol.apiserver.k8s.io",
-        "networking.k8s.io",
-        "node.k8s.io",
-        "rbac.authorization.k8s.io",
-        "scheduling.k8s.io",
-        "storage.k8s.io",
-        "storagemigration.k8s.io",
-    }
+_GROUPS = re.compile(
+    r"(admissionregistration|apiextensions|apiregistration|authentication|(rbac\.)?authorization"
+    r"|certificates|coordination|discovery|events|flowcontrol\.apiserver|networking|node|scheduling"
+    r"|storage|storagemigration)\.k8s\.io"
 )
 """Groups of Kubernetes' own API server with a dot in their name; their kinds are all known."""
 
@@ -55,7 +41,7 @@ def check_kind(obj: Object, context: Context) -> Iterator[Problem]:
         message = f"no API server has the group {obj.group}"
         severity = ERROR if obj.group.endswith(".k8s.io") else WARNING
         yield Problem(UNKNOWN_KIND, ("apiVersion",), message, f'did you mean "{GROUP}"?', severity)
-    elif obj.kind in POD_SPECS and obj.pod_specs and _of_kubernetes(obj.group):
+    elif obj.kind in _POD_KINDS and obj.pod_specs and _of_kubernetes(obj.group):
         message = f"no API server has {obj.api_version or '(no apiVersion)'} {obj.kind}"
         advice = f"write {_POD_KINDS[obj.kind]}"
         yield Problem(UNKNOWN_KIND, ("apiVersion",), message, advice)
@@ -83,4 +69,4 @@ def _nearly(group: str) -> bool:
 
 
 def _of_kubernetes(group: str) -> bool:
-    return "." not in group or group in _GROUPS
+    return "." not in group or _GROUPS.fullmatch(group) is not None

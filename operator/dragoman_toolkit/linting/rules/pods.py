@@ -22,15 +22,11 @@ MISSING = "dra/reference-missing"
 SHARED = "dra/shared-claim"
 DOUBLE = "dra/double-request"
 MAX_CONSUMERS = 256
-_KINDS = {
+CLAIM_KINDS = {
     "resourceClaimName": "ResourceClaim",
     "resourceClaimTemplateName": "ResourceClaimTemplate",
 }
-
-
-def claim_kinds() -> dict[str, str]:
-    """Return the kind that each field of an entry of `resourceClaims` names."""
-    return dict(_KINDS)
+"""The kind that each field of an entry of `resourceClaims` names."""
 
 
 def check_references(obj: Object, context: Context) -> Iterator[Problem]:
@@ -60,7 +56,7 @@ def pod_claims(pods: PodSpec) -> Iterator[tuple[Steps, dict[str, Any]]]:
 def _claim_reference(
     obj: Object, steps: Steps, entry: dict[str, Any], context: Context, claims: dict[str, Object]
 ) -> Iterator[Problem]:
-    for field, kind in _KINDS.items():
+    for field, kind in CLAIM_KINDS.items():
         name = text(entry.get(field))
         if not name:
             continue
@@ -68,10 +64,10 @@ def _claim_reference(
         if found is not None:
             claims[text(entry.get("name"))] = found
             continue
-        other = next(one for one in _KINDS.values() if one != kind)
+        other = next(one for one in CLAIM_KINDS.values() if one != kind)
         swapped = context.find(other, obj.namespace, name)
         if swapped is not None:
-            right = next(key for key, value in _KINDS.items() if value == other)
+            right = next(key for key, value in CLAIM_KINDS.items() if value == other)
             message = f"{render((*steps, field))}: {name} is a {other}, not a {kind}"
             advice, place = f"write {right}: {name}", (*steps, field)
             edits = (Rename(place, right),)
@@ -189,18 +185,22 @@ def _node_local(context: Context, obj: Object, name: str) -> bool | None:
         if not named:
             return None
         drivers |= named
-    slices = [
-        mapping(one.tree.get("spec"))
-        for one in context.named
-        if one.kind == "ResourceSlice" and one.in_group
-    ]
-    published = {
-        driver: [one for one in slices if one.get("driver") == driver] for driver in drivers
-    }
-    if drivers and all(published.values()):
-        found = [bool(one.get("nodeName")) for several in published.values() for one in several]
+    published = [_nodes_of(context).get(driver) for driver in drivers]
+    if drivers and all(published):
+        found = [one for several in published for one in several or ()]
         return True if all(found) else None if any(found) else False
     return True if context.devices.local(drivers) else None
+
+
+def _nodes_of(context: Context) -> dict[str, list[bool]]:
+    """Return by driver, for each of its slices, whether it belongs to one node."""
+    found: dict[str, list[bool]] = context.memory.setdefault("slices by driver", {})
+    if not found:
+        for one in context.named:
+            if one.kind == "ResourceSlice" and one.in_group:
+                spec = mapping(one.tree.get("spec"))
+                found.setdefault(text(spec.get("driver")), []).append(bool(spec.get("nodeName")))
+    return found
 
 
 def check_double(obj: Object, context: Context) -> Iterator[Problem]:
@@ -232,7 +232,7 @@ def _double(obj: Object, pods: PodSpec, context: Context) -> Iterator[Problem]:
 def _claimed_classes(obj: Object, pods: PodSpec, context: Context) -> dict[str, str]:
     found: dict[str, str] = {}
     for _, entry in pod_claims(pods):
-        for field, kind in _KINDS.items():
+        for field, kind in CLAIM_KINDS.items():
             name = text(entry.get(field))
             claim = context.find(kind, obj.namespace, name) if name else None
             for request in claim.requests if claim else ():

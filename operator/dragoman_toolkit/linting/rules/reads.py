@@ -85,10 +85,16 @@ def _impossible(read: Read) -> str:
 
 def _split_domain(read: Read, within: Selection) -> Remark | None:
     """Find a domain that is written as an extended resource, such as `nvidia.com/gpu`."""
-    guess = driver_meant(read.domain, within.devices) if "/" in read.domain else None
-    if guess is None:
+    if "/" not in read.domain:
         return None
     message = f'no driver can publish the domain "{read.domain}": domains are DNS subdomains'
+    domain, _, name = read.domain.partition("/")
+    if domain in within.devices.domains and _IDENTIFIER.fullmatch(name):
+        right = f'device.{read.part}["{domain}"].{name}'
+        return Remark(UNKNOWN, message, f"domain and name are apart: {right}")
+    guess = driver_meant(read.domain, within.devices)
+    if guess is None:
+        return None
     changes = within.text.respelled(read.pos, ((read.domain, guess),))
     return Remark(UNKNOWN, message, f'did you mean "{guess}"?', changes=changes)
 

@@ -4,6 +4,8 @@ Without `--kubernetes` a manifest is checked for the newest version, and may go 
 """
 
 from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
 
 from dragoman_base.versions import DEFAULT, KNOWN, Version
 from dragoman_base.versions import name as version_name
@@ -18,6 +20,10 @@ SINCE = "dra/served-since"
 def since(obj: Object, context: Context) -> Iterator[Problem]:
     """Find kinds and fields that only newer versions serve, once each in a check."""
     told = context.reported.setdefault(SINCE, set())
+    later = _later(obj.api_version, obj.kind, context.api.version)
+    text = obj.document
+    if later is not None and not text.has("\\") and not any(map(text.has, later)):
+        return  # none of the fields that differ is named, also not by an escape
     nowhere = _absent(obj, context.api.version, context)
     for steps in _absent(obj, DEFAULT, context):
         field = tuple(step for step in steps if isinstance(step, str))
@@ -33,6 +39,32 @@ def since(obj: Object, context: Context) -> Iterator[Problem]:
             )
 
 
+@cache
+def _later(api_version: str, kind: str, version: Version) -> tuple[str, ...] | None:
+    """Return names of fields that `DEFAULT` lacks in a kind; None where it lacks the kind."""
+    ours, theirs = api_of(version), api_of(DEFAULT)
+    pair = ours.schema(api_version, kind), theirs.schema(api_version, kind)
+    if None in pair:
+        return None
+    names: set[str] = set()
+    stack: list[tuple[Any, Any]] = [pair]
+    seen: set[tuple[str, str]] = set()
+    while stack:
+        one, other = stack.pop()
+        if "$ref" in one and "$ref" in other:
+            if (key := (one["$ref"], other["$ref"])) in seen:
+                continue
+            seen.add(key)
+        one, other = ours.resolved(one), theirs.resolved(other)
+        known, former = one.get("properties", {}), other.get("properties", {})
+        names |= known.keys() - former.keys()
+        stack += [(known[name], former[name]) for name in known.keys() & former.keys()]
+        for word in ("items", "additionalProperties"):
+            inner = one.get(word), other.get(word)
+            stack += [inner] if all(isinstance(schema, dict) for schema in inner) else []
+    return tuple(sorted(names))
+
+
 def _absent(obj: Object, version: Version, context: Context) -> Mapping[Steps, None]:
     """Return what a version does not serve: the paths of fields, the empty path for the kind."""
     key = (SINCE, id(obj), version)
@@ -41,8 +73,9 @@ def _absent(obj: Object, version: Version, context: Context) -> Mapping[Steps, N
         schema = api.schema(obj.api_version, obj.kind)
         misfits = () if schema is None else api.misfits(schema, obj.tree)
         fields = {one.steps: None for one in misfits if one.keyword == "unknown"}
-        context.memory[key] = {(): None} if schema is None else fields
-    found: Mapping[Steps, None] = context.memory[key]
+        # The object is kept, so that no other one gets its identity.
+        context.memory[key] = {(): None} if schema is None else fields, obj
+    found: Mapping[Steps, None] = context.memory[key][0]
     return found
 
 

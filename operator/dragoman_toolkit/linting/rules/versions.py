@@ -179,8 +179,9 @@ def unknown(obj: Object, context: Context, misfits: tuple[Misfit, ...]) -> Itera
         for steps, keys in flat_requests(obj):
             flat |= {(*steps, key) for key in keys}
             yield _flat(obj, steps, keys)
-    told = flat | {problem.steps for problem in removed(obj, context)}
-    found = [one for one in misfits if one.keyword == "unknown" and one.steps not in told]
+    found = [one for one in misfits if one.keyword == "unknown" and one.steps not in flat]
+    told = {problem.steps for problem in removed(obj, context)} if found else set()
+    found = [one for one in found if one.steps not in told]
     for misfit in found[:MAX_UNKNOWN]:
         yield _unknown(obj, misfit, context)
     if len(found) > MAX_UNKNOWN:

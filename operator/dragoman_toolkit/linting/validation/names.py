@@ -31,6 +31,8 @@ _IDENTIFIER_WORDS = (
     "a valid C identifier must start with alphabetic character or '_',"
     " followed by a string of alphanumeric characters or '_'"
 )
+_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
+_FINALIZER_WORDS = "name is neither a standard finalizer name nor is it fully qualified"
 _LOWER_CASE_SINCE = (1, 37)
 """Since then the domain of an attribute in a constraint is no driver's name of any case."""
 _SLASHES_SINCE = (1, 38)
@@ -178,6 +180,11 @@ def check_metadata(errors: Errors, obj: Object) -> None:
     if obj.kind in _NAMESPACED and obj.namespace and (fault := label_fault(obj.namespace)):
         errors.invalid((*place, "namespace"), obj.namespace, fault)
     check_labels(errors, place, metadata)
+    for index, name in enumerate(sequence(metadata.get("finalizers"))):
+        # validateKubeFinalizerName of pkg/apis/core/validation
+        fault = qualified_fault(text(name)) or ("" if "/" in text(name) else _FINALIZER_WORDS)
+        if fault and name not in _FINALIZERS:
+            errors.invalid((*place, "finalizers", index), name, fault)
     _check_owners(errors, (*place, "ownerReferences"), metadata.get("ownerReferences"))
 
 

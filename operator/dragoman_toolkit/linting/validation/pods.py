@@ -84,6 +84,8 @@ def _check_extended(errors: Errors, steps: Steps, resources: dict[str, Any]) -> 
     limits, requests = mapping(resources.get("limits")), mapping(resources.get("requests"))
     for part, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in amounts.items():
+            if is_quantity(amount) and str(amount).startswith("-"):
+                errors.invalid((*steps, part, name), amount, "must be greater than or equal to 0")
             if _is_extended(name) and is_quantity(amount) and not _is_whole(amount):
                 errors.invalid((*steps, part, name), amount, "must be an integer")
     for name, amount in requests.items():

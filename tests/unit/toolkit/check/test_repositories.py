@@ -106,7 +106,7 @@ def test_values_and_files_of_generators_are_no_manifests(checkout: Path) -> None
         (checkout / name).write_text(broken)
     result = run("data.yaml", "values.yaml")
     assert result.exit_code == 0
-    assert "left 2 files of kustomizations alone" in result.stderr
+    assert "left 1 file of a kustomization and 1 values file alone" in result.stderr
 
 
 def test_a_component_that_a_kustomization_names_is_left_alone(
@@ -126,6 +126,121 @@ def test_a_component_that_a_kustomization_names_is_left_alone(
     rendered = run(".", "--kustomize")
     assert rendered.exit_code == 1
     assert "kubernetes/apps/one (kustomize build)" in rendered.stdout
+
+
+FLUX = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec:\n"
+ARGO = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nspec:\n"
+SET = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nspec:\n  template:\n    spec:\n"
+NATIVE = "kind: Kustomization\n"
+GPU = "components: [../../components/gpu]"
+
+
+@pytest.mark.parametrize(
+    ("naming", "text", "named", "noun"),
+    [
+        (
+            "apps/one/ks.yaml",
+            f"{FLUX}  path: ./apps/one/app\n  components: [../../../components/gpu]\n",
+            "components/gpu/claim.yaml",
+            "file of a kustomize component",
+        ),
+        (
+            "apps/one.yaml",
+            f"{ARGO}  source:\n    path: apps/one\n    kustomize: {{{GPU}}}\n",
+            "components/gpu/claim.yaml",
+            "file of a kustomize component",
+        ),
+        (
+            "apps/one.yaml",
+            f"{ARGO}  sources: [{{helm: {{valueFiles: [$values/env/prod.yaml]}}}}]\n",
+            "env/prod.yaml",
+            "values file",
+        ),
+        (
+            "apps/all.yaml",
+            f"{SET}      source: {{path: charts/one, helm: {{valueFiles: [prod.yaml]}}}}\n",
+            "charts/one/prod.yaml",
+            "values file",
+        ),
+        ("helmfile.yaml", "releases: [{values: [env/gpu.yaml]}]\n", "env/gpu.yaml", "values file"),
+        ("charts/one/Chart.yaml", "name: one\n", "charts/one/values-prod.yaml", "values file"),
+        ("charts/one/Chart.yaml", "name: one\n", "charts/one/ci/gpu-values.yaml", "values file"),
+        (
+            "kustomization.yaml",
+            f"{NATIVE}openapi: {{path: schema.yaml}}\n",
+            "schema.yaml",
+            "file of a kustomization",
+        ),
+        (
+            "kustomization.yaml",
+            f"{NATIVE}crds: [types.yaml]\n",
+            "types.yaml",
+            "file of a kustomization",
+        ),
+        (
+            "kustomization.yaml",
+            f"{NATIVE}helmChartInflationGenerator: [{{values: v.yaml}}]\n",
+            "v.yaml",
+            "values file",
+        ),
+    ],
+)
+def test_files_that_other_tools_read_are_left_alone(
+    checkout: Path, naming: str, text: str, named: str, noun: str
+) -> None:
+    component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"
+    texts = {
+        "components/gpu/kustomization.yaml": component,
+        naming: text,
+        "apps/one/app/a.yaml": "",
+    }
+    for name, content in {**texts, named: written(claim(WRONG))}.items():
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / name).write_text(content)
+    result = run(".")
+    assert result.exit_code == 0, result.output
+    assert f"1 {noun}" in result.stderr
+    (checkout / naming).write_text("kind: ConfigMap\n")
+    if noun != "values file" or "chart" not in naming:
+        assert run(".").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "patches",
+    [
+        "patches: [{path: more.yaml}]",
+        "patchesStrategicMerge: [more.yaml]",
+        "patches: [{patch: '[]', target: {kind: ResourceClaim}}]",
+        "patches:\n- patch: |-\n    kind: ResourceClaim\n    metadata: {name: claim}\n",
+    ],
+)
+def test_what_a_patch_may_complete_is_left_alone(checkout: Path, patches: str) -> None:
+    lacking = claim({"count": 2})
+    texts = {
+        "base/kustomization.yaml": f"{NATIVE}resources: [claim.yaml]\n",
+        "base/claim.yaml": written(lacking),
+        "prod/kustomization.yaml": f"{NATIVE}resources: [../base]\n{patches}\n",
+    }
+    if "more.yaml" in patches:
+        texts["prod/more.yaml"] = "kind: ResourceClaim\nmetadata: {name: claim}\n"
+    for name, content in texts.items():
+        (checkout / name).parent.mkdir(exist_ok=True)
+        (checkout / name).write_text(content)
+    result = run(".")
+    assert result.exit_code == 0, result.output
+    assert "value that a patch may complete" in result.stderr
+    (checkout / "base/claim.yaml").write_text(written(claim({**WRONG, "count": 2})))
+    assert run(".").exit_code == 1
+    (checkout / "base/claim.yaml").write_text(written(lacking))
+    (checkout / "prod/kustomization.yaml").write_text(f"{NATIVE}resources: [../base]\n")
+    assert run("base").exit_code == 1
+
+
+def test_paths_of_other_tools_may_be_anything(checkout: Path) -> None:
+    for path in ("/etc", "..", "a" * 5000, "\\0", "[]", "~"):
+        text = f'{FLUX}  path: "{path}"\n  components: ["{path}", 7]\n'
+        (checkout / "ks.yaml").write_text(text)
+        assert run("ks.yaml").exit_code == 0
 
 
 def tool(folder: Path, name: str, output: str, status: int = 0) -> None:

@@ -23,6 +23,8 @@ from tests.unit.toolkit.linting.builders import (
 DRANET = 'device.driver == "dra.net" && '
 NIC = 'device.attributes["dra.net"]'
 NVIDIA = 'device.attributes["gpu.nvidia.com"]'
+MEMORY = 'device.capacity["gpu.nvidia.com"].memory'
+LOCAL = "config.kubernetes.io/local-config: 'true'"
 TEMPLATED = "[{name: gpu, resourceClaimTemplateName: gpu}]"
 
 
@@ -179,6 +181,25 @@ def test_known_mig_profiles_are_left_alone() -> None:
         assert ids(selector(f'{NVIDIA}.profile == "{profile}"', "mig.nvidia.com")) == []
 
 
+@pytest.mark.parametrize("part", ["nvidia.com/", "NVIDIA", "gpu_"])
+def test_a_part_that_no_drivers_name_has_never_matches(part: str) -> None:
+    assert "dra/never-matches" in ids(device_class(f'device.driver.startsWith("{part}")'))
+    assert ids(device_class('device.driver.startsWith("gpu.")')) == []
+
+
+def test_domain_and_name_in_one_key_are_taken_apart() -> None:
+    text = selector('device.attributes["gpu.nvidia.com/brand"].string == "Tesla"')
+    assert f"{NVIDIA}.brand" in words(text)
+
+
+@pytest.mark.parametrize("name", ["x", "a b/c"])
+def test_a_finalizer_is_a_name_of_a_domain(name: str) -> None:
+    text = claim().replace("name: claim,", f"name: claim, finalizers: ['{name}'],")
+    assert ids(text) == ["dra/invalid"]
+    assert ids(text.replace(f"'{name}'", "example.com/protect")) == []
+    assert ids(text.replace(f"'{name}'", "orphan")) == []
+
+
 @pytest.mark.parametrize("name", ["gpu.nvidia.com", "gpu", "mig.nvidia.com"])
 def test_a_class_is_no_resource(name: str) -> None:
     text = pod("[]", uses="[]", more="").replace("claims: []", f"limits: {{{name}: 1}}")
@@ -227,6 +248,15 @@ def test_a_beta_version_is_off_by_default(version: str) -> None:
         ('device.attributes["gpu.nvidia.com/brand"] == "Tesla"', f'{NVIDIA}.brand == "Tesla"'),
         ('device.attributes[gpu.nvidia.com].brand == "Tesla"', f'{NVIDIA}.brand == "Tesla"'),
         (f'{NVIDIA}.brand == "Tesla" and true', f'{NVIDIA}.brand == "Tesla" && true'),
+        (f'{NVIDIA}.brand === "Tesla"', f'{NVIDIA}.brand == "Tesla"'),
+        (f'{NVIDIA}.productName =~ "A100.*"', f'{NVIDIA}.productName.matches("A100.*")'),
+        (f'{NVIDIA}.productName LIKE "%A100%"', f'{NVIDIA}.productName.contains("A100")'),
+        (f'{NVIDIA}.productName LIKE "A%"', f'{NVIDIA}.productName.startsWith("A")'),
+        (f'{NVIDIA}.brand.toLowerCase() == "tesla"', f'{NVIDIA}.brand.lowerAscii() == "tesla"'),
+        (f'{NVIDIA}.productName.startswith("A")', f'{NVIDIA}.productName.startsWith("A")'),
+        (f'{NVIDIA}.productName.includes("A")', f'{NVIDIA}.productName.contains("A")'),
+        (f"{MEMORY} >= 40Gi", f'{MEMORY}.compareTo(quantity("40Gi")) >= 0'),
+        (f'{MEMORY}.compareTo("40 GiB") >= 0', f'{MEMORY}.compareTo(quantity("40Gi")) >= 0'),
     ],
 )
 def test_the_words_of_the_compiler_have_a_remedy(expression: str, advised: str) -> None:
@@ -290,7 +320,11 @@ def test_an_object_of_another_group_is_not_the_one_that_a_pod_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["${APP}-gpu", "{{ .Release.Name }}-gpu", "<YOUR-NAME>", "$APP-gpu", "$(APP)-gpu"]
+    "name",
+    [
+        *("${APP}-gpu", "{{ .Release.Name }}-gpu", "<YOUR-NAME>", "$APP-gpu", "$(APP)-gpu"),
+        *("@APP@", "__APP__", "<%= app %>", "((app))", "(( grab meta.app ))"),
+    ],
 )
 def test_values_with_placeholders_are_left_alone(name: str) -> None:
     text = claim().replace("name: claim,", f"name: '{name}',")
@@ -299,6 +333,47 @@ def test_values_with_placeholders_are_left_alone(name: str) -> None:
     assert report.left_alone == {"value with a placeholder": 1}
     wrong = text.replace("deviceClassName:", "allocationMode: Sometimes\n        deviceClassName:")
     assert ids(wrong) == ["dra/invalid"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "text"),
+    [
+        ("ytt", "#@ load('@ytt:data', 'data')\n" + claim()),
+        ("ytt", claim().replace("name: claim,", "name: #@ data.values.name\n ,")),
+        ("Helm", "{{- if .Values.gpu }}\n" + claim() + "{{- end }}\n"),
+        ("Helm", '{{ "a" | quote }}: {{ include "x" . }}\n'),
+        ("template", "{% for one in nodes %}\n" + claim() + "{% endfor %}\n"),
+        ("template", "<% if gpu %>\n" + claim() + "<% end %>\n"),
+        ("template", claim().replace("name: claim,", "name: #{app}#\n ,")),
+        ("template", claim().replace("name: claim,", "name: @APP@,")),
+        ("template", claim().replace("name: claim,", "name: [[ .Name ]],")),
+        ("template", '{"kind": "ResourceClaim", "count": ${COUNT}}'),
+    ],
+)
+def test_a_file_that_a_tool_completes_is_skipped(tool: str, text: str) -> None:
+    report = check(text)
+    assert report.findings == ()
+    assert report.failures == ()
+    (reason,) = report.skipped or {}
+    assert tool in reason
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (
+            claim().replace("name: claim,", f"name: claim, annotations: {{{LOCAL}}},"),
+            "local object of a tool",
+        ),
+        (claim() + "sops: {mac: 'ENC[AES256_GCM,data:a]'}\n", "object encrypted by SOPS"),
+        (claim() + "$setElementOrder/requests: []\n", "kustomize patch"),
+    ],
+)
+def test_what_no_server_gets_as_it_is_is_left_alone(text: str, left: str) -> None:
+    wrong = text.replace("deviceClassName:", "allocationMode: Sometimes\n        deviceClassName:")
+    report = check(wrong)
+    assert report.findings == ()
+    assert report.left_alone == {left: 1}
 
 
 def test_values_of_a_chart_are_no_manifest() -> None:
@@ -390,12 +465,12 @@ def test_all_on_one_node_is_said_only_of_devices_of_nodes() -> None:
     assert "all on one node" not in words(shared) + words(unknown)
 
 
-@pytest.mark.parametrize("amount", ["1.5", "500m", "0.1"])
+@pytest.mark.parametrize("amount", ["1.5", "500m", "0.1", "-1"])
 def test_a_part_of_an_extended_resource_is_refused(amount: str) -> None:
     text = pod(TEMPLATED).replace(
         "claims: [", f"limits: {{nvidia.com/gpu: {amount}}}\n      claims: ["
     )
-    assert "must be an integer" in words(text)
+    assert "Invalid value" in words(text)
     assert ids(text.replace(amount, "2000m")) == []
 
 
