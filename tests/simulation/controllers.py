@@ -26,8 +26,12 @@ if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
 
+OWNERS = ("pods", "devicemaintenances")
+OWNED = ("resourceclaims", "devicetaintrules")
+
+
 class Collector(Actor):
-    """The garbage collector: claims whose owner is gone, by UID, after a live look."""
+    """The garbage collector: objects whose owner is gone, by UID, after a live look."""
 
     name = "generic-garbage-collector"
 
@@ -37,25 +41,22 @@ class Collector(Actor):
 
     def _observe(self, commit: Any) -> None:
         delay = self.sim.profile.collection
-        if commit.plural == "pods" and commit.kind == "DELETED":
+        if commit.plural in OWNERS and commit.kind == "DELETED":
             self.loop.world_later(delay(self.chance), self._collect, uid_of(commit.new))
-        if commit.plural == "resourceclaims" and commit.kind == "ADDED":
+        if commit.plural in OWNED and commit.kind == "ADDED":
             for owner in commit.new["metadata"].get("ownerReferences") or ():
-                self.loop.world_later(delay(self.chance), self._absent, commit.key, owner)
-
-    def _absent(self, key: Key, owner: Json) -> None:
-        pod = self.server.find("pods", key[0], owner["name"])
-        if pod is None or uid_of(pod) != owner["uid"]:
-            self._collect(owner["uid"])
+                self.loop.world_later(delay(self.chance), self._collect, owner["uid"])
 
     def _collect(self, uid: str) -> None:
-        if self.sim.over or any(uid_of(pod) == uid for pod in self.server.of("pods").values()):
-            return  # a restored backup brought it back
-        for key, claim in sorted(self.server.of("resourceclaims").items()):
-            owners = claim["metadata"].get("ownerReferences") or ()
-            if any(owner["uid"] == uid for owner in owners) and not deleting(claim):
-                options = {"preconditions": {"uid": uid_of(claim)}}
-                self.attempt(self.server.delete, self.name, "resourceclaims", *key, options)
+        owners = (one for plural in OWNERS for one in self.server.of(plural).values())
+        if self.sim.over or any(uid_of(one) == uid for one in owners):
+            return  # it lives, or a restored backup brought it back
+        for plural in OWNED:
+            for key, one in sorted(self.server.of(plural).items()):
+                uids = {owner["uid"] for owner in one["metadata"].get("ownerReferences") or ()}
+                if uid in uids and not deleting(one):
+                    options = {"preconditions": {"uid": uid_of(one)}}
+                    self.attempt(self.server.delete, self.name, plural, *key, options)
 
 
 class ClaimController(Actor):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dragoman.kube.http.response import HttpError
+from tests.simulation import maintenance
 from tests.simulation.faults import WATCHED, Window
 from tests.simulation.kubelet import LIFETIME
 from tests.simulation.objects import (
@@ -53,7 +54,8 @@ def make_pod(
     if scheduler:
         spec |= {"schedulerName": scheduler, "nodeName": "node-0"}
     annotations = {LIFETIME: str(lifetime)} if lifetime else {}
-    body = {"metadata": {"name": name, "annotations": annotations}, "spec": spec}
+    metadata = {"name": name, "labels": {"app": "x"}, "annotations": annotations}
+    body = {"metadata": metadata, "spec": spec}
     sim.server.create("user", "pods", namespace, body)
 
 
@@ -62,8 +64,8 @@ def _replace(sim: Simulation, namespace: str, name: str) -> None:
     old = sim.server.get("pods", namespace, name)
     sim.server.delete("user", "pods", namespace, name, {"gracePeriodSeconds": 0})
     spec = {key: value for key, value in old["spec"].items() if key != "nodeName"}
-    annotations = old["metadata"].get("annotations") or {}
-    body = {"metadata": {"name": name, "annotations": annotations}, "spec": spec}
+    kept = {key: old["metadata"].get(key) or {} for key in ("labels", "annotations")}
+    body = {"metadata": {"name": name, **kept}, "spec": spec}
     sim.server.create("user", "pods", namespace, body)
 
 
@@ -293,6 +295,10 @@ KINDS: dict[str, Callable[..., None]] = {
     "cluster-template~": _change_cluster_template,
     "cluster-template-": _delete_cluster_template,
     "label": _label,
+    "maintenance+": maintenance.make,
+    "maintenance~": maintenance.change,
+    "maintenance-": maintenance.delete,
+    "budget": maintenance.budget,
     "window": _window,
     "cut": _cut,
     "compact": _compact,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from tests.simulation import maintenance
 from tests.simulation.invariants import lives
 from tests.simulation.objects import (
     FINALIZER,
@@ -45,6 +46,8 @@ def _faults(sim: "Simulation") -> Iterator[Fault]:
         yield from _of_evictions(sim)
     if "clustertemplates" in sim.rows:
         yield from _of_cluster_templates(sim)
+    if "maintenance" in sim.rows:
+        yield from maintenance.final(sim)
     for replica in sim.live:
         yield from _of_process(sim, replica)
     for text in sim.loop.failures:

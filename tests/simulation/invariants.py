@@ -8,6 +8,7 @@ import orjson
 from dragoman.kube.http.request import Request
 from dragoman.kube.informer import Informer
 from dragoman.kube.store import HasMetadata
+from tests.simulation import maintenance
 from tests.simulation.faults import WRITES
 from tests.simulation.kubelet import Kubelet
 from tests.simulation.objects import (
@@ -48,6 +49,8 @@ WRITTEN_BY = {
     "clustertemplates": {"clusterresourceclaimtemplates", "resourceclaimtemplates"},
 }
 """What controllers write besides pods and claims."""
+REASONS = frozenset({"devicetaintrules", "resourceslices", "devicemaintenances"})
+"""What pods are evicted for."""
 EVICTING = frozenset({"evictions", "maintenance", "preemption"})
 
 
@@ -59,8 +62,10 @@ class Invariants:
         self.last_write = 0.0
         self.writes = 0
         self.tainted_at: dict[Device, float] = {}
+        self.urgent_at = float("-inf")  # When pods were last to be deleted whatever budgets say
         self.deleted_at: dict[tuple[str, Key], float] = {}
         self._tainted: set[Device] = set()
+        self._urgent = False
         self._lease_at = float("-inf")
         self._asked: defaultdict[tuple[str, str, str], deque[float]] = defaultdict(
             lambda: deque(maxlen=EQUAL_REQUESTS[0])
@@ -91,6 +96,8 @@ class Invariants:
         if sim.settings.leader_elect and late > sim.settings.renew_deadline + 1e-6:
             what = f"{replica.name} sent {request.method} {path}"
             sim.violate("lease", f"{what} {late:.2f} s after its last renewal")
+        if "maintenance" in sim.rows:
+            maintenance.asked(sim, request)
 
     def answered(self, replica: "Replica", request: Request, status: int, body: bytes) -> None:
         """Note when a process renewed its Lease."""
@@ -135,8 +142,8 @@ class Invariants:
         self.last_write = sim.now
         if commit.kind == "DELETED":
             self.deleted_at[commit.plural, commit.key] = sim.now
-        if commit.plural in ("devicetaintrules", "resourceslices"):
-            self._note_taints()
+        if commit.plural in REASONS:
+            self._note_reasons()
         if commit.actor.startswith("dragoman-"):
             self._own(commit)
 
@@ -167,11 +174,17 @@ class Invariants:
             self._pod_written(commit)
         elif commit.plural not in self._writable:
             sim.violate("foreign", f"{commit.actor} wrote {commit.plural} {commit.key}")
+        elif "maintenance" in sim.rows:
+            maintenance.written(sim, commit)
 
-    def _note_taints(self) -> None:
+    def _note_reasons(self) -> None:
+        """Note which devices pods may be evicted from."""
         server = self.sim.server
         slices, rules = server.of("resourceslices"), server.of("devicetaintrules")
-        now = tainted(slices.values(), rules.values())
+        now = tainted(slices.values(), rules.values()) | maintenance.draining(self.sim)
+        urgent, self._urgent = self._urgent, bool(maintenance.draining(self.sim, "Now"))
+        if urgent or self._urgent:
+            self.urgent_at = self.sim.now if not self._urgent else float("inf")
         for device in now | self._tainted:
             self.tainted_at[device] = self.sim.now
         self._tainted = now

@@ -14,6 +14,7 @@ SERVED: Mapping[str, tuple[str, ...]] = {
     "v1": ("pods", "nodes", "namespaces", "resourcequotas", "secrets"),
     "resource.k8s.io/v1": (
         *("resourceclaims", "resourceclaimtemplates", "resourceslices", "deviceclasses"),
+        "resourcepoolstatusrequests",
     ),
     "resource.k8s.io/v1beta2": ("devicetaintrules",),
     "coordination.k8s.io/v1": ("leases",),
@@ -21,7 +22,9 @@ SERVED: Mapping[str, tuple[str, ...]] = {
     "policy/v1": ("poddisruptionbudgets",),
     "dragoman.dev/v1alpha1": (
         *("devicemaintenances", "devicepreemptions", "clusterresourceclaimtemplates"),
+        *("driverconfigschemas", "devicepoolreports"),
     ),
+    "admissionregistration.k8s.io/v1": ("validatingwebhookconfigurations",),
 }
 """Resources by API version."""
 API_OF = {plural: version for version, plurals in SERVED.items() for plural in plurals}
@@ -42,7 +45,13 @@ KIND_OF = {
     "clusterresourceclaimtemplates": "ClusterResourceClaimTemplate",
     "resourcequotas": "ResourceQuota",
     "secrets": "Secret",
+    "resourcepoolstatusrequests": "ResourcePoolStatusRequest",
+    "driverconfigschemas": "DriverConfigSchema",
+    "devicepoolreports": "DevicePoolReport",
+    "validatingwebhookconfigurations": "ValidatingWebhookConfiguration",
 }
+# Served on demand: the simulated operator would follow them.
+API_OF["podgroups"], KIND_OF["podgroups"] = "scheduling.k8s.io/v1alpha2", "PodGroup"
 STATUSLESS = {
     *("leases", "events", "deviceclasses", "resourceclaimtemplates", "resourceslices", "secrets"),
 }
@@ -124,6 +133,15 @@ def finished(pod: Json) -> bool:
 def done(pod: Json) -> bool:
     """Whether a pod uses no devices any more."""
     return finished(pod) or (deleting(pod) and not pod["spec"].get("nodeName"))
+
+
+def published(slices: Iterable[Json]) -> set[Device]:
+    """Return all devices."""
+    return {
+        (one["spec"]["pool"]["name"], str(device["name"]))
+        for one in slices
+        for device in one["spec"]["devices"]
+    }
 
 
 def tainted(

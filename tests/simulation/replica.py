@@ -14,33 +14,16 @@ import dragoman.handlers  # noqa: F401 — registers them
 from dragoman.cli.server import without_events
 from dragoman.kube.client import Client
 from dragoman.kube.informer import Informer
-from dragoman.kube.kubeconfig import Credentials
 from dragoman.process.controllers import CONTROLLERS
 from dragoman.process.operator import Operator
 from dragoman.surroundings import Surroundings, using
 from tests.simulation.loop import BEGIN, EPOCH, LIFELINE, Lifeline
-from tests.simulation.transport import Instance, SimulatedPool
+from tests.simulation.transport import Instance, NoCredentials, SimulatedPool
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
 HANDLERS = without_events(kopf.get_default_registry())[1]
-
-
-class NoCredentials(Credentials):
-    """Of a server that asks for none."""
-
-    def __init__(self) -> None:
-        self.impersonation = ()
-
-    @property
-    def server(self) -> str:
-        return "http://model"
-
-    async def authorization(self) -> str | None:
-        return None
-
-    async def renew(self) -> None: ...
 
 
 @dataclass(eq=False)

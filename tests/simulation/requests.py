@@ -5,9 +5,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 import orjson
 
-from tests.simulation.objects import API_OF, SERVED, Json, Key
+from tests.simulation.objects import API_OF, KIND_OF, SERVED, Json, Key
 from tests.simulation.rules import Refusal
-from tests.simulation.server import Server
+from tests.simulation.server import Commit, Server
 
 Answer = tuple[int, bytes, str | None]
 """Status, body, Retry-After."""
@@ -161,3 +161,31 @@ def selects(key: Key, one: Json, namespace: str, query: dict[str, str]) -> bool:
     labels = one["metadata"].get("labels") or {}
     terms = (term.partition("=") for term in query.get("labelSelector", "").split(",") if term)
     return all(labels.get(k) == v if sign else k in labels for k, sign, v in terms)
+
+
+def line_of(commit: Commit, namespace: str, query: dict[str, str]) -> bytes | None:
+    """Return the line of a watch about a commit; None where it does not concern it."""
+    before = commit.old if commit.kind != "DELETED" else None
+    was = before is not None and selects(commit.key, before, namespace, query)
+    if selects(commit.key, commit.new, namespace, query):
+        return commit.line(commit.kind if was or commit.kind != "MODIFIED" else "ADDED")
+    return commit.line("DELETED") if was else None
+
+
+def listed(
+    server: Server, plural: str, version: int, namespace: str, query: dict[str, str]
+) -> list[bytes]:
+    """Return the lines of a streaming list (KEP-3157)."""
+    lines = [
+        b'{"type":"ADDED","object":%s}' % orjson.dumps(one)
+        for key, one in sorted(server.at(plural, version).items())
+        if selects(key, one, namespace, query)
+    ]
+    return [*lines, bookmark(plural, version, end=True)]
+
+
+def bookmark(plural: str, version: int, *, end: bool = False) -> bytes:
+    note = {"annotations": {"k8s.io/initial-events-end": "true"}} if end else {}
+    metadata = {"resourceVersion": str(version), "creationTimestamp": None, **note}
+    thing = {"kind": KIND_OF[plural], "apiVersion": API_OF[plural], "metadata": metadata}
+    return orjson.dumps({"type": "BOOKMARK", "object": thing})

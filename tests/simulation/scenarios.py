@@ -83,6 +83,10 @@ SCENARIOS: Mapping[str, Scenario] = {
         World(settings(cluster_templates=True), replicas=2, rows=("claims", "clustertemplates")),
         {"window": 3, "cut": 2, "kill": 2, "pause": 2, "partition": 1, "skew": 1},
     ),
+    "maintenance": Scenario(
+        World(settings(maintenance=True), replicas=2, rows=("claims", "maintenance")),
+        {"window": 3, "cut": 2, "stall": 2, "compact": 1, "kill": 2, "pause": 2, "partition": 1},
+    ),
     "assist": Scenario(
         World(settings(claims="assist"), built_in=True, forgets=0.3),
         {"built-in": 3, "stall": 2, "kill": 1, "window": 1, "compact": 1},
@@ -104,6 +108,7 @@ EVERY_DAY = (
     "safe",
     "evictions",
     "templates",
+    "maintenance",
     "restore",
     "assist",
     "auto",

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from tests.simulation import maintenance
 from tests.simulation.scenarios import SCENARIOS, SPAN
 
 Event = list[Any]
@@ -33,6 +34,8 @@ def generate(seed: int, name: str) -> list[Event]:
         events += [_of_devices(chance) for _ in range(chance.randint(2, 12))]
     if "clustertemplates" in scenario.world.rows:
         events += [_of_cluster_templates(chance) for _ in range(chance.randint(3, 12))]
+    if "maintenance" in scenario.world.rows:
+        events += [maintenance.generate(chance, SPAN) for _ in range(chance.randint(2, 10))]
     if scenario.weights:
         replicas = scenario.world.replicas
         for _ in range(chance.randint(1, 12)):

@@ -27,7 +27,7 @@ from tests.simulation.objects import (
     timestamp,
 )
 from tests.simulation.patches import merge, strategic
-from tests.simulation.rules import Refusal, validate
+from tests.simulation.rules import Refusal, validate, validate_name
 
 ORDER = (
     *("name", "generateName", "namespace", "uid", "resourceVersion", "generation"),
@@ -119,6 +119,7 @@ class Server:
         if not name:
             suffix = self.chance.choices("bcdfghjklmnpqrstvwxz2456789", k=5)
             name = metadata["generateName"] + "".join(suffix)
+        validate_name(name)
         if (namespace, name) in self.of(plural):
             raise Refusal(409, "AlreadyExists", f'{plural} "{name}" already exists')
         metadata |= {
@@ -260,6 +261,17 @@ class Server:
             and not finished_or_pending(pod)
         ]
         return max(0, len(healthy) - int(budget["spec"].get("minAvailable", 0)))
+
+    def keep(self, plural: str, key: Key, body: Json) -> Json:
+        """Store an object as it is, whatever rules say."""
+        old = self.of(plural).get(key)
+        return self._commit(
+            "setup", "update", "MODIFIED" if old else "ADDED", plural, key, body, old
+        )
+
+    def drop(self, plural: str, key: Key) -> Json:
+        """Delete an object, whatever rules say."""
+        return self._remove("setup", "delete", plural, key, self.of(plural)[key])
 
     def _require_current(self, old: Json, wanted: Json) -> None:
         found = old["metadata"]

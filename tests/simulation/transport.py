@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-import orjson
-
 from dragoman.kube.http.request import Request
 from dragoman.kube.http.response import ConnectError, HttpError, Response, StatusError
 from dragoman.kube.http.stream import Predicate
-from tests.simulation.objects import API_OF, KIND_OF
-from tests.simulation.requests import Answer, handle, place, selects
+from dragoman.kube.kubeconfig import Credentials
+from tests.simulation.requests import Answer, bookmark, handle, line_of, listed, place
 from tests.simulation.rules import Refusal
 from tests.simulation.server import Commit
 
@@ -29,6 +27,25 @@ IN_ORDER = 1e-5
 """Seconds between lines of one watch, which arrive in their order."""
 BOOKMARKS = 60.0
 """Seconds between bookmarks."""
+
+
+class NoCredentials(Credentials):
+    """Of a server that asks for none."""
+
+    def __init__(self) -> None:
+        self.impersonation = ()
+
+    @property
+    def server(self) -> str:
+        return "http://model"
+
+    def acting_as(self, _account: str) -> Credentials:
+        return self
+
+    async def authorization(self) -> str | None:
+        return None
+
+    async def renew(self) -> None: ...
 
 
 @dataclass(eq=False)
@@ -143,14 +160,9 @@ class Watch:
     def _arrive(self, commit: Commit) -> None:
         if not self.open or self.error:
             return
-        before = commit.old if commit.kind != "DELETED" else None
-        was = before is not None and selects(commit.key, before, self.namespace, self.query)
-        fits = selects(commit.key, commit.new, self.namespace, self.query)
-        if fits:
-            kind = commit.kind if was or commit.kind != "MODIFIED" else "ADDED"
-            self.feed([commit.line(kind)])
-        elif was:
-            self.feed([commit.line("DELETED")])
+        line = line_of(commit, self.namespace, self.query)
+        if line is not None:
+            self.feed([line])
 
     def _readable(self) -> None:
         while self.inbox:
@@ -173,13 +185,20 @@ class SimulatedPool:
 
     def __init__(self, sim: "Simulation", replica: "Replica") -> None:
         self.sim, self.replica, self.loop = sim, replica, sim.loop
-        self.closed = False
+        self.users = 0  # Clients that are open
         self.watches: dict[Watch, None] = {}
 
-    def reload_tls(self) -> None: ...
+    @property
+    def closed(self) -> bool:
+        return not self.users
+
+    def reload_tls(self) -> None:
+        self.users += 1  # each client begins with this
 
     async def close(self) -> None:
-        self.closed = True
+        self.users -= 1
+        if self.users:
+            return
         for watch in list(self.watches):
             watch.cut(HttpError("closed"))
 
@@ -330,12 +349,7 @@ class SimulatedPool:
         version = server.rv
         if watch.query.get("resourceVersion") == "0":
             version = min(version, self.replica.instance.version(plural))
-        lines = [
-            b'{"type":"ADDED","object":%s}' % orjson.dumps(one)
-            for key, one in sorted(server.at(plural, version).items())
-            if selects(key, one, watch.namespace, watch.query)
-        ]
-        watch.feed([*lines, bookmark(plural, version, end=True)])
+        watch.feed(listed(server, plural, version, watch.namespace, watch.query))
         return version
 
 
@@ -366,10 +380,3 @@ def settled(future: "asyncio.Future[None]") -> None:
     """End a wait, unless it has ended."""
     if not future.done():
         future.set_result(None)
-
-
-def bookmark(plural: str, version: int, *, end: bool = False) -> bytes:
-    note = {"annotations": {"k8s.io/initial-events-end": "true"}} if end else {}
-    metadata = {"resourceVersion": str(version), "creationTimestamp": None, **note}
-    thing = {"kind": KIND_OF[plural], "apiVersion": API_OF[plural], "metadata": metadata}
-    return orjson.dumps({"type": "BOOKMARK", "object": thing})

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 
+from tests.simulation.objects import DRIVER
 from tests.simulation.schedule import Event
 
 T1 = [["e0", "template", "t1"]]
 TWO = [["e0", "template", "t1"], ["e1", "template", "t2"]]
+CT = [["e0", "template", "ct"]]
 SHARED = [["e0", "claim", "u1"]]
 BASE: list[Event] = [[0.0, "template+", "a", "t1"], [0.0, "template+", "a", "t2"]]
 U1: Event = [4.0, "claim+", "a", "u1"]
@@ -96,6 +98,33 @@ WORKLOADS: Mapping[str, tuple[str, list[Event]]] = {
         [
             *(*BASE, pod(5.0, "p0", T1), pod(5.5, "p1", T1), pod(6.0, "p2", T1)),
             *([20.0, "taint", 0, 0], [30.0, "untaint", 0, 0]),
+        ],
+    ),
+    "drain": (
+        "maintenance",
+        [
+            *(*BASE, *(pod(5.0 + i / 2, f"p{i}", T1) for i in range(4))),
+            [15.0, "maintenance+", "m1", {"driver": DRIVER, "pool": "node-0"}, "WhenAllowed", None],
+            *([16.0, "budget", "a", 3], [24.0, "budget", "a", 0]),
+            *([35.0, "pod+", "a", "p5", T1, 0, 5, ""], [40.0, "maintenance-", "m1"]),
+        ],
+    ),
+    "drain-now": (
+        "maintenance",
+        [
+            *(*BASE, U1, pod(5.0, "p0", SHARED), pod(5.5, "p1", T1), pod(6.0, "p2", T1)),
+            [15.0, "maintenance+", "m1", {"node": "node-1"}, "Never", 30],
+            *([20.0, "maintenance~", "m1", "Now"], [30.0, "replace", "a", "p0"]),
+            [35.0, "maintenance+", "m2", {"driver": DRIVER, "pool": "node-1"}, "Now", None],
+        ],
+    ),
+    "cluster-template": (
+        "templates",
+        [
+            [0.0, "label", "a", "ml"],
+            *([5.0, "cluster-template+", "ct", "ml", 1], pod(8.0, "p0", CT)),
+            *([20.0, "cluster-template~", "ct", 2], [28.0, "label", "b", "ml"]),
+            *([36.0, "label", "a", ""], [45.0, "cluster-template-", "ct"]),
         ],
     ),
     "rule": (

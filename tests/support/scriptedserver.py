@@ -36,6 +36,7 @@ class ScriptedServer:
         version: What it answers to those who only ask how far it has come.
         refusals: How often it refuses to say so.
         count: How many objects it says that it had; None for as many as it told of.
+        lost: Names of objects that it never had, as after a restore, whatever it told.
     """
 
     script: list[Answer] = field(default_factory=list)
@@ -44,6 +45,7 @@ class ScriptedServer:
     version: int = 1_000_000
     refusals: int = 0
     count: int | None = None
+    lost: set[str] = field(default_factory=set)
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     @asynccontextmanager
@@ -74,6 +76,14 @@ class ScriptedServer:
             self.refusals -= 1
             answer = refused(403) if self.refusals >= 0 else page((), self.version)
             return await answer(request)
+        if (
+            request.query.get("resourceVersionMatch") == "Exact"
+            and "fieldSelector" in request.query
+        ):
+            name = request.query["fieldSelector"].rpartition("=")[2]
+            told_of = request.app[TOLD].items()
+            found = [one for key, one in told_of if key == name and key not in self.lost]
+            return await page(found, self.version)(request)
         known = request.app[TOLD].get(request.path.rsplit("/", 1)[-1])
         if known is not None and not request.query:
             return await plain(200, known)(request)

@@ -17,6 +17,12 @@ class Context:
     # Whether this process leads; each write asks, since a Lease can be lost at any time
     leading: Callable[[], bool] = lambda: True
 
+    @property
+    def writing(self) -> Client:
+        """The client, for one write; raise NotLeadingError where another process leads by now."""
+        self.require_leading()
+        return self.client
+
     def require_leading(self) -> None:
         """Raise NotLeadingError where another process leads by now."""
         if not self.leading():

@@ -64,6 +64,10 @@ class Client:
         self._prefix = urlsplit(server).path.rstrip("/")
         return self
 
+    def acting_as(self, account: str) -> "Client":
+        """Return a client of the same server that impersonates a user."""
+        return Client(self.credentials.acting_as(account), self.timeout, self.transport)
+
     async def __aexit__(self, *_: object) -> None:
         await self._pool.close()
 

@@ -106,11 +106,6 @@ class Informer(Generic[Fact]):
         """The query parameters that lists and watches have in common."""
         return {"fieldSelector": self.field_selector} if self.field_selector else {}
 
-    @property
-    def keeps_all(self) -> bool:
-        """Whether every object of the resource is stored."""
-        return self.predicate is _every and self.keeps is _every and not self.field_selector
-
     def observe(self, observer: Callable[[Fact | None, Fact | None], None]) -> None:
         """Tell an observer of everything that is stored, and of each change from now on."""
         for fact in self.store:

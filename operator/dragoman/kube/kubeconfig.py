@@ -6,7 +6,7 @@ import ssl
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -59,6 +59,10 @@ class Credentials:
     def __post_init__(self) -> None:
         """Load the configuration; raise ConnectionSettingsError when there is none."""
         self._load()
+
+    def acting_as(self, account: str) -> "Credentials":
+        """Return the same ones, which impersonate a user."""
+        return Credentials(replace(self.options, acting_as=account))
 
     @property
     def server(self) -> str:

@@ -22,25 +22,28 @@ Two things are not in client-go's reflector:
   700 microseconds of CPU per event, this one about 20 (docs/adr/0004). A line may be dropped as
   unchanged only while no line ahead of it waits: that one may be what makes it a change. One of no
   interest is kept where a line about its object waits, which may store it.
-* After an outage without any answer, etcd may have been restored from a backup. A watch at a
-  version that the server has not issued yet would stay silent for as long as it takes to get there.
-  So the reflector first asks whether the server still has the newest object that is stored, and at
-  its version had as many objects (`_check_rollback`), and lists again where it may not.
+* After an outage, etcd may have been restored from a backup. A watch at a version that the server
+  has not issued yet would stay silent for as long as it takes to get there, and later ones miss
+  what happened instead. So the reflector first asks whether the server's history has the last
+  event, of whatever object, and the newest own write (`_check_rollback`), and lists again where it
+  may not.
 
 The handlers are those that kopf would call, with the same raw events.
 """
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import orjson
 
 from dragoman import metrics, surroundings
 from dragoman.kube.backoff import Backoff
 from dragoman.kube.client import pages
 from dragoman.kube.decoding import decode
 from dragoman.kube.errors import ApiError
+from dragoman.kube.history import NO_CHANGES, VERSION, History, later
 from dragoman.kube.informer import Informer, place_of
 from dragoman.kube.store import HasMetadata
 from dragoman.kube.watchhealth import WatchHealth
@@ -53,8 +56,9 @@ SHORTEST_WATCH = 1.0
 """A watch that ends sooner than this, in seconds, counts as a failure."""
 TOO_MANY_REQUESTS = 429
 INTERNAL_ERROR = 500
+AWAY = frozenset({0, 502, 503, 504})
+"""No answer, or that of something before the server."""
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-_VERSION = re.compile(rb'"resourceVersion":"([0-9]+)"')
 
 EventHandler = Callable[[Mapping[str, Any]], Awaitable[None]]
 """Receives raw events of the API: `{"type": ..., "object": {...}}`."""
@@ -75,9 +79,12 @@ class Reflector:
     handle: EventHandler  # Receives each raw event, as kopf's event handlers do
     _version: str = ""
     """Where the watch continues; empty when it must list first."""
+    _reached: str = ""
+    """Where it continues where the last event has expired."""
     _failed_version: str = ""
     """Where the watch last received an ERROR event and continued."""
     _last_list_version: int = 0
+    _history: History = field(default_factory=History)
     _undelivered: int = 0
     """Lines that have arrived and are not handled yet."""
     _awaited: set[tuple[str, str]] = field(default_factory=set)
@@ -102,6 +109,8 @@ class Reflector:
         while True:
             try:
                 while not self._version or self._must_list:
+                    if self._verify_version:  # nothing says whether it is the server of before
+                        self.informer.store.roll_back()
                     self._must_list, self._version = False, ""
                     await self._list()
                 if self._verify_version:
@@ -119,11 +128,14 @@ class Reflector:
                 if error.code == 410:
                     self._expire()
                 # The server that comes back may have been restored from a backup.
-                self._verify_version |= error.code == 0
+                self._verify_version |= error.code in AWAY
                 await self._back_off(str(error.code or "no-answer"), error)
 
     def _expire(self) -> None:
         """Give up the version to continue from, but remember how new it was."""
+        if is_older(self._version, self._reached):
+            self._version = self._reached  # the last event was long ago, a bookmark was not
+            return
         for version in (self._version, self.informer.store.newest_version):
             if version.isdigit():
                 self._last_list_version = max(self._last_list_version, int(version))
@@ -149,41 +161,35 @@ class Reflector:
     async def _check_rollback(self) -> None:
         """Find out whether the server knows what is stored; list again where it may not.
 
-        etcd may have been restored. A watch would stay silent at a version that the server has not
-        issued yet. Where it has issued as many since, the newest stored fact shows: the server
-        still has it in that version, or everything is listed again. (Responses to own writes are
-        stored before the watch has them.) What was deleted after the backup and before the first
-        list here shows in the number of objects alone.
+        A server that is older than anything here was restored. One that has issued as many versions
+        since has another history: that of the last event, and that of a newer own write, whose
+        response was stored before the watch had it.
         """
-        informer, newest = self.informer, self.informer.store.newest
-        query = {**informer.query, "limit": "1"}
-        page = await informer.client.get(informer.path, **query)
+        informer, store = self.informer, self.informer.store
+        page = await informer.client.get(informer.path, **{**informer.query, "limit": "1"})
         version = str(page["metadata"]["resourceVersion"])
-        known = informer.store.newest_version
-        if is_older(version, self._version) or is_older(version, known):
-            self._expire()
-        elif known:
-            found: HasMetadata | None = None  # what was deleted last cannot be read
-            if newest is not None:
-                metadata = newest.metadata
-                found = await informer.read(metadata.namespace, metadata.name)
-            if found is None or found.metadata.resource_version != known:
-                informer.roll_back()
-        if not self._must_list and self._version and not await self._had_as_many():
+        reached = later(self._version, self._history.version)
+        if (
+            is_older(version, later(reached, store.newest_version))
+            or not await self._has_own_write(reached)
+            or not await self._history.is_of(informer, reached)
+        ):
             informer.roll_back()
+        elif is_older(self._history.version, self._version):
+            # What another history has had since would be missed from a bookmark on.
+            self._version, self._reached = self._history.version, self._version
         self._verify_version = False
 
-    async def _had_as_many(self) -> bool:
-        """Whether the server had as many objects at the newest version here as are stored."""
-        informer, version = self.informer, self._version
-        if not informer.keeps_all:
+    async def _has_own_write(self, reached: str) -> bool:
+        """Whether the server has the newest stored fact, unless events have reached its version."""
+        informer, newest = self.informer, self.informer.store.newest
+        known = informer.store.newest_version
+        if newest is None:
+            return not known  # what was deleted last cannot be read
+        if not is_older(reached, known):
             return True
-        if is_older(version, informer.store.newest_version):
-            version = informer.store.newest_version
-        at = {"resourceVersion": version, "resourceVersionMatch": "Exact", "limit": "1"}
-        page = await informer.client.get(informer.path, **at)
-        more = int(page["metadata"].get("remainingItemCount") or 0)
-        return len(page["items"] or ()) + more == len(informer.store)
+        found = await informer.read(newest.metadata.namespace, newest.metadata.name)
+        return found is not None and found.metadata.resource_version == known
 
     async def _back_off(self, cause: str, error: Exception) -> None:
         self.health.failed(getattr(error, "code", 0))
@@ -203,6 +209,7 @@ class Reflector:
         # objects while it is being read.
         before = list(self.informer.store)
         listed: set[str] = set()
+        self._history = History()
         version = await self._list_by_any_way(listed)
         self._verify_version = False
         if version.isdigit() and int(version) < self._last_list_version:
@@ -265,6 +272,7 @@ class Reflector:
         async for page in pages(self.informer.client, self.informer.path, **self.informer.query):
             self.health.received()
             for item in page["items"] or ():
+                self._history.listed(b'{"type":"ADDED","object":%s}' % orjson.dumps(item))
                 if self.informer.concerns(item):
                     listed.add(_uid(item))
                     await self.handle({"type": "ADDED", "object": item})
@@ -321,9 +329,7 @@ class Reflector:
     def _is_relevant(self, line: bytes) -> bool:
         """Whether a line is worth parsing."""
         self.health.received()
-        if self.informer.concerns_line(line, self._awaited) or line.startswith(
-            (b'{"type":"ERROR"', b'{"type":"BOOKMARK"')
-        ):
+        if self.informer.concerns_line(line, self._awaited) or line.startswith(NO_CHANGES):
             return True
         metrics.WATCH_DROPPED.inc()
         return False
@@ -331,12 +337,14 @@ class Reflector:
     def _is_listed(self, line: bytes) -> bool:
         """Whether a line of a list that arrives must be handled."""
         self._settle()
+        self._history.listed(line)
         return self._is_relevant(line) and self._await(line)
 
     def _is_wanted(self, line: bytes) -> bool:
         """Whether a line that arrives must be handled after those that have arrived before it."""
         # They may change what is stored: what is unchanged now can undo one of them.
         alone = self._settle()
+        self._history.happened(line)
         return self._is_news(line, comparable=alone) and self._await(line)
 
     def _settle(self) -> bool:
@@ -356,8 +364,7 @@ class Reflector:
         """Whether a line contains more than the store, or than the response to an own write."""
         if not self._is_relevant(line):
             return False
-        # The object's own version comes first: only names and the UID stand before it.
-        version = _VERSION.search(line)
+        version = VERSION.search(line)
         if version is None:
             return True
         is_own_write = self.informer.is_own_write(version[1])

@@ -67,13 +67,12 @@ class SchemaController:
         resync: float = 600.0,
     ) -> None:
         self._context = context
-        client = self._client = context.client
         self._catalog = {one["metadata"]["name"]: one for one in catalog.documents}
         self._applied: dict[str, float] = {}
         self._settings = catalog.faults
         self._faults: defaultdict[str, set[str]] = defaultdict(set)
         self.queue: WorkQueue[SchemaKey] = WorkQueue("driverconfigschemas", lambda key: key.task)
-        self.schemas = Schemas(client, lambda name: self.queue.add(SchemaKey("compile", name)))
+        self.schemas = Schemas(context, lambda name: self.queue.add(SchemaKey("compile", name)))
         self._controller = Controller(
             self.queue,
             self.reconcile,
@@ -182,7 +181,8 @@ class SchemaController:
         """Apply an object by server-side apply; fields that admins took over stay theirs."""
         for _ in range(CONFLICTS):
             try:
-                await self._client.patch(DRIVERCONFIGSCHEMAS.path(name=name), document, APPLY_PATCH)
+                path = DRIVERCONFIGSCHEMAS.path(name=name)
+                await self._context.writing.patch(path, document, APPLY_PATCH)
             except ApiError as error:
                 if error.code != 409 or not error.has_cause("FieldManagerConflict"):
                     raise

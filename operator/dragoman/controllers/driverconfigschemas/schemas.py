@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dragoman import surroundings
-from dragoman.kube.client import Client
+from dragoman.controllers.context import Context
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import DRIVERCONFIGSCHEMAS
@@ -25,7 +25,7 @@ class Schemas:
     `registry` is replaced as a whole, so that a review never sees half a change.
 
     Args:
-        client: Where objects are read and statuses are written.
+        context: Of the process.
         enqueue: Called with the name of each schema that changed.
 
     Attributes:
@@ -34,12 +34,15 @@ class Schemas:
         registry: The active schemas.
     """
 
-    def __init__(self, client: Client, enqueue: Callable[[str], None]) -> None:
+    def __init__(self, context: Context, enqueue: Callable[[str], None]) -> None:
+        self._context = context
         self.registry = Registry()
         self._enqueue = enqueue
         self._compiled: set[str] = set()
         self._compiled_all = False
-        self.informer = Informer(client, DRIVERCONFIGSCHEMAS, StoredObject.parse, [self._changed])
+        self.informer = Informer(
+            context.client, DRIVERCONFIGSCHEMAS, StoredObject.parse, [self._changed]
+        )
         self.objects = self.informer.store
 
     def unready(self) -> str | None:
@@ -88,6 +91,7 @@ class Schemas:
         """
         name, uid = schema.metadata.name, schema.metadata.uid
         for _ in range(CONFLICTS):
+            self._context.require_leading()
             written = await self.informer.patch_status(schema, status)
             if written is not None:
                 self.informer.changed(written)

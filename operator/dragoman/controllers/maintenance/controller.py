@@ -63,7 +63,7 @@ class MaintenanceController:
         resync: float = 600.0,
     ) -> None:
         self._context = context
-        self._client = client = context.client
+        self._client = context.client
         self._served = served
         self._namespace = namespace
         self._runs: dict[str, Run] = {}
@@ -72,7 +72,7 @@ class MaintenanceController:
         self._rules_looked_for = float("-inf")
         self.queue: WorkQueue[str] = WorkQueue("devicemaintenances")
         self.objects = Maintenances(
-            client, served, view, published, enqueue=self.queue.add, namespace=namespace
+            context, served, view, published, enqueue=self.queue.add, namespace=namespace
         )
         self._controller = Controller(self.queue, self.reconcile, self.enqueue_all, resync=resync)
 

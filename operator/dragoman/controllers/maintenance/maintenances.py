@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable
 
 from dragoman import surroundings
 from dragoman.cluster.published import Published, selected
+from dragoman.controllers.context import Context
 from dragoman.controllers.maintenance.view import MaintenanceView, list_rules
 from dragoman.inventory.snapshots.documents import MAINTENANCE, reduced
-from dragoman.kube.client import MERGE_PATCH, Client, items
+from dragoman.kube.client import MERGE_PATCH, items
 from dragoman.kube.discovery import Served
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
@@ -21,7 +22,7 @@ class Maintenances:
     """Stored DeviceMaintenances.
 
     Args:
-        client: Where to read and write.
+        context: Of the process.
         served: Which API versions the server has.
         view: Claims and DeviceTaintRules.
         published: Published devices.
@@ -35,7 +36,7 @@ class Maintenances:
 
     def __init__(  # noqa: PLR0913 — its controller names each part
         self,
-        client: Client,
+        context: Context,
         served: Served,
         view: MaintenanceView,
         published: Published,
@@ -45,12 +46,12 @@ class Maintenances:
     ) -> None:
         self._view = view
         self._published = published
-        self._client = client
+        self._context, self._client = context, context.client
         self._served = served
         self._namespace = namespace
         self._enqueue = enqueue
         self.informer = Informer(
-            client, DEVICEMAINTENANCES, DeviceMaintenance.parse, [self._changed]
+            self._client, DEVICEMAINTENANCES, DeviceMaintenance.parse, [self._changed]
         )
         self.store = self.informer.store
 
@@ -99,7 +100,7 @@ class Maintenances:
         version = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
         body = {"metadata": {**version, "finalizers": list(finalizers)}}
         try:
-            written = await self._client.patch(
+            written = await self._context.writing.patch(
                 DEVICEMAINTENANCES.path("", metadata.name), body, MERGE_PATCH
             )
         except ApiError as error:
@@ -118,6 +119,7 @@ class Maintenances:
         wanted = status(stored, progress, now)
         if all(stored.status.get(key) == value for key, value in wanted.items()):
             return
+        self._context.require_leading()
         written = await self.informer.patch_status(stored, wanted)
         # The own write must not enqueue the object again.
         if written is not None:

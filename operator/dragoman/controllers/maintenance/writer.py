@@ -65,6 +65,13 @@ class Writer:
     # Whether this process leads; asked before each write
     leading: Callable[[], bool] = lambda: True
 
+    @property
+    def _writing(self) -> Client:
+        """The client, for one write."""
+        if not self.leading():
+            raise NotLeadingError
+        return self.client
+
     async def do(self, action: Action) -> WriteOutcome:
         """Carry out an action.
 
@@ -72,8 +79,6 @@ class Writer:
             ApiError: The server does not, for a reason that no other outcome stands for.
             NotLeadingError: Another process leads by now.
         """
-        if not self.leading():
-            raise NotLeadingError
         match action:
             case CreateTaintRule(selector):
                 return await self.create_rule(selector, HOLD_TAINT)
@@ -104,8 +109,6 @@ class Writer:
         The allocation of a held claim is cleared first: kube-scheduler tries pending pods again
         when a claim changes, but not when one is deleted.
         """
-        if not self.leading():
-            raise NotLeadingError
         resource = self.rules if hold.kind is HoldKind.RULE else self.claims
         assert resource is not None, "a rule was read, so rules are served"
         if hold.kind is HoldKind.CLAIM and hold.allocated:
@@ -117,7 +120,7 @@ class Writer:
                     raise
         options = {"preconditions": {"uid": hold.uid}}
         try:
-            left = await self.client.delete(resource.path(hold.namespace, hold.name), options)
+            left = await self._writing.delete(resource.path(hold.namespace, hold.name), options)
         except ApiError as error:
             if error.code in {_NOT_FOUND, _CONFLICT}:
                 return False
@@ -127,8 +130,6 @@ class Writer:
 
     async def hand_over(self, hold: Hold, heir: Origin) -> None:
         """Make a held claim that of another DeviceMaintenance; the device stays held throughout."""
-        if not self.leading():
-            raise NotLeadingError
         await self._patch(hold, manifests.handed_over(heir))
 
     async def _create_claim(self, device: DeviceID) -> WriteOutcome:
@@ -141,7 +142,7 @@ class Writer:
         self, resource: Resource, namespace: str, manifest: Mapping[str, Any]
     ) -> WriteOutcome:
         try:
-            written = await self.client.post(resource.path(namespace), manifest)
+            written = await self._writing.post(resource.path(namespace), manifest)
         except ApiError as error:
             if error.code != _CONFLICT:
                 raise
@@ -156,7 +157,7 @@ class Writer:
         path = self.claims.path(hold.namespace, hold.name, subresource)
         precondition = {"metadata": {"uid": hold.uid, **body.get("metadata", {})}}
         try:
-            written = await self.client.patch(path, {**body, **precondition}, MERGE_PATCH)
+            written = await self._writing.patch(path, {**body, **precondition}, MERGE_PATCH)
         except ApiError as error:
             if error.code in {_NOT_FOUND, _CONFLICT}:
                 return WriteOutcome(WriteResult.EXISTS)
@@ -167,7 +168,7 @@ class Writer:
         options: dict[str, Any] = {"preconditions": {"uid": action.uid}}
         if self.grace is not None:
             options["gracePeriodSeconds"] = self.grace
-        return await evict(self.client, action, options)
+        return await evict(self._writing, action, options)
 
 
 async def evict(client: Client, action: EvictPod, options: Mapping[str, Any]) -> WriteOutcome:

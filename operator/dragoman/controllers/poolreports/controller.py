@@ -12,7 +12,7 @@ from dragoman.controllers.context import Context
 from dragoman.inventory.facts.stored import StoredRule, StoredSlice
 from dragoman.inventory.poolstatus.reports import pool_inventory, report, report_name
 from dragoman.kube.client import APPLY_PATCH, FIELD_MANAGER, find, items
-from dragoman.kube.controller import Controller, NotLeadingError
+from dragoman.kube.controller import Controller
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import DEVICEPOOLREPORTS
 from dragoman.kube.workqueue import WorkQueue
@@ -152,8 +152,6 @@ class PoolReports:
         return report(pool, inventory, holders=self._holders)
 
     async def _write(self, name: str, pool: PoolID, found: dict[str, Any]) -> None:
-        if not self._context.leading():
-            raise NotLeadingError
         body = {
             "apiVersion": DEVICEPOOLREPORTS.api_version,
             "kind": "DevicePoolReport",
@@ -163,18 +161,16 @@ class PoolReports:
         }
         path = DEVICEPOOLREPORTS.path(name=name)
         query = {"fieldManager": FIELD_MANAGER, "force": "true"}
-        await self._client.request("PATCH", path, body, APPLY_PATCH, query)
+        await self._context.writing.request("PATCH", path, body, APPLY_PATCH, query)
         self._written[name], self._names[name] = found, pool
         self._wrote_at[name] = self._clock()
 
     async def _delete(self, name: str) -> None:
         if name not in self._written:
             return
-        if not self._context.leading():
-            raise NotLeadingError
         path = DEVICEPOOLREPORTS.path(name=name)
         try:
-            await self._client.delete(path, {})
+            await self._context.writing.delete(path, {})
         except ApiError as error:
             if error.code != 404 or await find(self._client, path) is not None:
                 raise

@@ -11,7 +11,7 @@ from dragoman.controllers.context import Context
 from dragoman.controllers.poolstatus.requests import PoolStatusAnswer, PoolStatusRequest, answer
 from dragoman.controllers.poolstatus.statuses import Computed, Statuses, StatusKey
 from dragoman.inventory.facts.stored import StoredSlice
-from dragoman.kube.controller import Controller, NotLeadingError
+from dragoman.kube.controller import Controller
 from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
 from dragoman.kube.resources import Resource
@@ -158,12 +158,10 @@ class PoolStatusController:
 
     async def _write(self, request: PoolStatusRequest, status: dict[str, object]) -> bool:
         """Write an answer; return False where the server has one already."""
-        if not self._context.leading():
-            raise NotLeadingError
         name = request.metadata.name
         path = self.informer.resource.path(name=name, subresource="status")
         try:
-            written = await self._client.put(path, {**request.body, "status": status})
+            written = await self._context.writing.put(path, {**request.body, "status": status})
         except ApiError as error:
             # 422: a status never changes once it is set.
             if error.code not in {404, 409, 422} or not await self.informer.outdated(request):

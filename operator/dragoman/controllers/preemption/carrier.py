@@ -185,6 +185,13 @@ class Carrier:
 
     # Writing --------------------------------------------------------------------------------------
 
+    @property
+    def writing(self) -> Client:
+        """The client, for one write; raise NotLeadingError where another process leads by now."""
+        if not self.leading():
+            raise NotLeadingError
+        return self.client
+
     async def _do(self, action: Action, journal: Journal) -> tuple[Journal | None, bool]:
         """Carry out an action.
 
@@ -192,8 +199,7 @@ class Carrier:
             The journal as it is then, None where no other action may follow; and whether anything
             was written.
         """
-        if not self.leading():
-            raise NotLeadingError
+        _ = self.writing
         done = wrote = True
         match action:
             case SetStatus():
@@ -206,7 +212,7 @@ class Carrier:
             case CreateReservation(device):
                 # Where another process has reserved it for the same pod, the name says so.
                 # 404 is an error: the version of the rules is not served any more.
-                wrote = await unless_gone(self.client.post(*self._rule(device, journal)), {409})
+                wrote = await unless_gone(self.writing.post(*self._rule(device, journal)), {409})
             case DeleteRule(name, uid):
                 # One that is gone already keeps nothing back.
                 wrote = await self.delete_rule(name, uid)
@@ -226,10 +232,8 @@ class Carrier:
 
     async def delete_rule(self, name: str, uid: str) -> bool:
         """Delete the rule with this UID; one that is gone needs nothing."""
-        if not self.leading():
-            raise NotLeadingError
         path = self.rules.path(name=name)
-        return await unless_gone(self.client.delete(path, {"preconditions": {"uid": uid}}))
+        return await unless_gone(self.writing.delete(path, {"preconditions": {"uid": uid}}))
 
     async def _replace(self, action: ReplaceClaim) -> bool:
         claim, manifest = action.claim, action.claim.replacement
@@ -239,17 +243,17 @@ class Carrier:
             conditions = {"uid": claim.uid, "resourceVersion": claim.version}
             path = self.claims.path(namespace, claim.name)
             try:
-                await self.client.delete(path, {"preconditions": conditions})
+                await self.writing.delete(path, {"preconditions": conditions})
             except ApiError as error:
                 if error.code not in _GONE:
                     raise
                 return False
-        return await unless_gone(self.client.post(self.claims.path(namespace), manifest))
+        return await unless_gone(self.writing.post(self.claims.path(namespace), manifest))
 
     async def _evict(self, action: EvictVictim, journal: Journal) -> bool:
         pod = action.victim.pod
         asked = EvictPod(pod.namespace, pod.name, pod.uid)
-        outcome = await evict(self.client, asked, {"preconditions": {"uid": pod.uid}})
+        outcome = await evict(self.writing, asked, {"preconditions": {"uid": pod.uid}})
         if outcome.result in {WriteResult.DONE, WriteResult.EXISTS}:
             log.info("Evicted for a pod of higher priority", pod=pod.key, node=pod.node)
             self.observe("victims", "evicted")
@@ -290,7 +294,7 @@ class Carrier:
         known = {"uid": journal.uid, "resourceVersion": journal.version}
         metadata = {**known, **body.get("metadata", {})}
         try:
-            written = await self.client.patch(path, {**body, "metadata": metadata}, MERGE_PATCH)
+            written = await self.writing.patch(path, {**body, "metadata": metadata}, MERGE_PATCH)
         except ApiError as error:
             if error.code not in _GONE:
                 raise

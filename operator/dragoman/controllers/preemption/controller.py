@@ -97,7 +97,7 @@ class PreemptionController:
         self._after = after
         self._tick = tick
         self._interval = interval
-        self._reports = Reports(context.client, context.recorder)
+        self._reports = Reports(context)
         self._stored = stored
         self._preemptions = preemptions
         self._stood_down = stood_down
@@ -309,7 +309,7 @@ class PreemptionController:
             if not why and (why := preemptions.limited(plan)):
                 later = True
             if not (why := why or await preemptions.obstacle(plan, devices)):
-                await take_over(self._client, pod.namespace, pod.uid)
+                await take_over(preemptions.carrier, pod.namespace, pod.uid)
                 why = await preemptions.begin(plan, devices)
             held[pod.uid] = why
         return held, later

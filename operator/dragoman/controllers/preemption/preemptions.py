@@ -194,7 +194,7 @@ class Preemptions:
         pod = plan.subject.pod.pod.metadata
         made = manifests.preempting(plan, reserved, self.budget.attempt(pod.uid))
         try:
-            stored = await self.client.post(DEVICEPREEMPTIONS.path(pod.namespace), made)
+            stored = await self.carrier.writing.post(DEVICEPREEMPTIONS.path(pod.namespace), made)
         except ApiError as error:
             if error.code in REFUSED:
                 return f"Nothing is evicted: {error}"
@@ -234,26 +234,26 @@ class Preemptions:
                 continue
             path = DEVICEPREEMPTIONS.path(one.namespace, one.name)
             try:
-                await self.client.delete(path, {"preconditions": {"uid": one.uid}})
+                await self.carrier.writing.delete(path, {"preconditions": {"uid": one.uid}})
             except ApiError as error:
                 if error.code not in {404, _CONFLICT}:
                     raise
 
 
-async def take_over(client: Client, namespace: str, name: str) -> bool:
+async def take_over(carrier: Carrier, namespace: str, name: str) -> bool:
     """Delete the report that a preemption takes the place of.
 
     Returns:
         Whether the name is free; False where a preemption has it.
     """
     path = DEVICEPREEMPTIONS.path(namespace, name)
-    found = await find(client, path)
+    found = await find(carrier.client, path)
     if found is None:
         return True
     if mode_of(found) == PREEMPT:
         return False
     try:
-        await client.delete(path, {"preconditions": {"uid": found["metadata"]["uid"]}})
+        await carrier.writing.delete(path, {"preconditions": {"uid": found["metadata"]["uid"]}})
     except ApiError as error:
         if error.code not in {404, _CONFLICT}:
             raise

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragoman import surroundings
+from dragoman.controllers.context import Context
 from dragoman.controllers.preemption.carrier import unless_gone
 from dragoman.controllers.preemption.preemptions import REFUSED
-from dragoman.kube.client import MERGE_PATCH, Client, items
+from dragoman.kube.client import MERGE_PATCH, items
 from dragoman.kube.errors import ApiError
-from dragoman.kube.events import EventRecorder, ObjectReference
+from dragoman.kube.events import ObjectReference
 from dragoman.kube.resources import DEVICEPREEMPTIONS
 from dragoman.preemption import journal
 from dragoman.preemption.planner import PreemptionPlan
@@ -21,13 +22,11 @@ class Reports:
     """Writes reports; objects of mode Preempt are a record of evictions, and no concern of it.
 
     Args:
-        client: Where reports are written.
-        recorder: Where Events go.
+        context: Of the process.
     """
 
-    def __init__(self, client: Client, recorder: EventRecorder) -> None:
-        self._client = client
-        self._recorder = recorder
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self._said: dict[str, str] = {}
 
     async def write(
@@ -49,7 +48,7 @@ class Reports:
     async def clear(self, chosen: Mapping[str, PreemptionPlan]) -> dict[str, Mapping[str, Any]]:
         """Delete reports of pods without a plan; return the others by name."""
         kept: dict[str, Mapping[str, Any]] = {}
-        async for item in items(self._client, DEVICEPREEMPTIONS.path()):
+        async for item in items(self._context.client, DEVICEPREEMPTIONS.path()):
             metadata = item["metadata"]
             if mode_of(item) != REPORT:
                 continue
@@ -62,7 +61,8 @@ class Reports:
 
     async def _delete(self, metadata: Mapping[str, Any]) -> None:
         path = DEVICEPREEMPTIONS.path(metadata["namespace"], metadata["name"])
-        await unless_gone(self._client.delete(path, {"preconditions": {"uid": metadata["uid"]}}))
+        options = {"preconditions": {"uid": metadata["uid"]}}
+        await unless_gone(self._context.writing.delete(path, options))
 
     async def _written(
         self, plan: PreemptionPlan, before: Mapping[str, Any] | None, held: str
@@ -85,20 +85,20 @@ class Reports:
         path = DEVICEPREEMPTIONS.path(metadata["namespace"])
         one = f"{path}/{metadata['name']}"
         if before is None:
-            if not await unless_gone(self._client.post(path, made)):
+            if not await unless_gone(self._context.writing.post(path, made)):
                 return  # another process has begun a preemption under this name
         elif before.get("spec") != made["spec"]:
-            await unless_gone(self._client.patch(one, {"spec": made["spec"]}, MERGE_PATCH))
+            await unless_gone(self._context.writing.patch(one, {"spec": made["spec"]}, MERGE_PATCH))
         told = {key: (before or {}).get("status", {}).get(key) for key in status}
         if told != status:
             body = {"status": {**status, "plannedAt": surroundings.timestamp()}}
-            await unless_gone(self._client.patch(f"{one}/status", body, MERGE_PATCH))
+            await unless_gone(self._context.writing.patch(f"{one}/status", body, MERGE_PATCH))
         note, uid = status["message"], metadata["name"]
         if told["message"] != note and self._said.get(uid) != note:
             self._said[uid] = note
             pod = plan.subject.pod.pod.metadata
             regarding = ObjectReference("v1", "Pod", pod.namespace, pod.name, pod.uid)
-            self._recorder.post(regarding, reason=REASON, action="Preempting", note=note)
+            self._context.recorder.post(regarding, reason=REASON, action="Preempting", note=note)
 
 
 def _is_of(item: Mapping[str, Any], plan: PreemptionPlan | None) -> bool:

@@ -11,10 +11,8 @@ from dragoman.controllers.preemption.controller import PreemptionController
 from dragoman.controllers.preemption.preemptions import Preemptions
 from dragoman.controllers.process import Process, Run
 from dragoman.kube.client import Client
-from dragoman.kube.connectionoptions import ConnectionOptions
 from dragoman.kube.discovery import wait_optional
 from dragoman.kube.events import EventRecorder, ObjectReference
-from dragoman.kube.kubeconfig import Credentials
 from dragoman.kube.resources import Resource
 from dragoman.logs import logger
 from dragoman.preemption.policy import Policy, VictimChoice
@@ -55,11 +53,7 @@ async def _run(process: Process, policy: Policy) -> None:
         return
     rules = await _rules(context.client, reporting)
     log.info("Preempting for devices", api_version=rules.api_version)
-    account = settings.preemption_account
-    credentials = Credentials(
-        ConnectionOptions(settings.kubeconfig, settings.context, acting_as=account)
-    )
-    async with Client(credentials) as own:
+    async with context.client.acting_as(settings.preemption_account) as own:
         carrier = Carrier(
             own,
             served.claims,

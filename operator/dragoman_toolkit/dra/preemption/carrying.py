@@ -140,7 +140,7 @@ class Carrying:
         why = preemptions.limited(plan) or await preemptions.obstacle(plan, self.reserved)
         if not why:
             uid = plan.subject.pod.pod.metadata.uid
-            await take_over(client, self.namespace, uid)
+            await take_over(preemptions.carrier, self.namespace, uid)
             why = await preemptions.begin(plan, self.reserved)
         if why:
             raise Unusable(f"{why[:1].lower()}{why[1:]}")

@@ -1,16 +1,19 @@
-"""State machines: the work queue and the store beside simple models of what they promise."""
+"""State machines beside models of what is promised: work queue, informer, store, election."""
 
 import asyncio
+import random
 from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from dragoman.kube.errors import ApiError
 from dragoman.kube.informer import Informer
 from dragoman.kube.store import DeletedUIDs, Store, StoredObject
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.surroundings import Surroundings, using
+from tests.unit.dragoman.kube.fake_lease import Candidate, LeaseServer
 from tests.unit.dragoman.kube.virtual_time import VirtualLoop
 from tests.unit.examples import examples
 
@@ -198,8 +201,84 @@ def _object(name: str, uid: str, version: int) -> dict[str, Any]:
     }
 
 
+class Election(RuleBasedStateMachine):
+    """At most one candidate leads, whatever breaks; one leads soon after everything is mended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = VirtualLoop()
+        chance = random.Random(1)
+        self.using = using(Surroundings(monotonic=self.loop.time, chance=chance))
+        self.using.__enter__()
+        self.server = LeaseServer()
+        self.candidates: list[Candidate] = []
+        self.gone: list[Candidate] = []
+        self.names = 0
+
+    @precondition(lambda self: len(self.candidates) < 3)
+    @rule()
+    def join(self) -> None:
+        self.names += 1
+        self.candidates.append(self._do(self._joined(f"candidate-{self.names}")))
+
+    @precondition(lambda self: self.candidates)
+    @rule(
+        data=st.data(),
+        fault=st.sampled_from(["none", "refused", "silent", "no answers", "slow"]),
+    )
+    def break_line(self, data: st.DataObject, fault: str) -> None:
+        line = data.draw(st.sampled_from(self.candidates)).line
+        line.refusal = ApiError(500, "InternalError", "no") if fault == "refused" else None
+        line.silent, line.loses_answers = fault == "silent", fault == "no answers"
+        line.latency = 3.0 if fault == "slow" else 0.01
+
+    @precondition(lambda self: self.candidates)
+    @rule(data=st.data(), cleanly=st.booleans())
+    def leave(self, data: st.DataObject, cleanly: bool) -> None:
+        candidate = data.draw(st.sampled_from(self.candidates))
+        self.candidates.remove(candidate)
+        self.gone.append(candidate)
+        if cleanly:
+            self._do(candidate.stop())
+        else:
+            candidate.die()
+
+    @rule(seconds=st.sampled_from([0.5, 2.5, 9.0, 16.0]))
+    def wait(self, seconds: float) -> None:
+        for _ in range(round(seconds * 4)):
+            self._do(asyncio.sleep(0.25))
+            self.one_leads()
+
+    @invariant()
+    def one_leads(self) -> None:
+        leading = [one.leader_elector.identity for one in self.candidates if one.leading]
+        assert len(leading) <= 1
+        if leading:
+            assert self.server.holder in (leading[0], "")
+
+    def teardown(self) -> None:
+        for one in self.candidates:
+            one.line.refusal, one.line.latency = None, 0.01
+            one.line.silent = one.line.loses_answers = False
+        self.wait(16.0)
+        self.wait(16.0)  # a request that hangs first, and then what is left of the Lease
+        assert sum(one.leading for one in self.candidates) == bool(self.candidates)
+        for one in (*self.candidates, *self.gone):
+            self._do(one.stop())
+        self.using.__exit__(None, None, None)
+        self.loop.close()
+
+    async def _joined(self, name: str) -> Candidate:
+        return Candidate(self.server, name)
+
+    def _do(self, work: Any) -> Any:
+        return self.loop.run_until_complete(work)
+
+
 STEPS = settings(max_examples=examples(20), stateful_step_count=40, deadline=None)
 TestQueue = Queue.TestCase
 TestQueue.settings = STEPS
 TestWatched = Watched.TestCase
 TestWatched.settings = STEPS
+TestElection = Election.TestCase
+TestElection.settings = settings(STEPS, max_examples=examples(10))

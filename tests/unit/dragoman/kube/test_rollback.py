@@ -37,7 +37,9 @@ def cluster_templates() -> Informer[Any]:
     [
         pytest.param(templates, id="templates"),
         pytest.param(cluster_templates, id="cluster templates"),
-        pytest.param(lambda: Schemas(CLIENT, lambda _: None).informer, id="schemas"),
+        pytest.param(
+            lambda: Schemas(Context(CLIENT, RECORDER), lambda _: None).informer, id="schemas"
+        ),
         pytest.param(lambda: ClusterView(CLIENT, SERVED.claims).claims, id="claims of a drain"),
         pytest.param(lambda: ClusterView(CLIENT, SERVED.claims).pods, id="pods of a drain"),
     ],

@@ -58,11 +58,13 @@ class Evicting(ApiServer):
         self.evicted: list[str] = []
         self.store(*manifests)
 
-    async def post(self, path: str, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+    async def post(
+        self, path: str, body: Mapping[str, Any], *, dry_run: bool = False, strict: bool = False
+    ) -> Json:
         """Create an object, or evict a pod."""
         place = place_of(path)
         if place.subresource != "eviction":
-            return await super().post(path, body, dry_run=dry_run)
+            return await super().post(path, body, dry_run=dry_run, strict=strict)
         gone = self.remove(place._replace(subresource=""))["metadata"]
         self.evicted.append(gone["name"])
         for claim in self.of("resourceclaims"):

@@ -17,7 +17,7 @@ from dragoman.kube.resources import Resource
 from dragoman.metrics import REGISTRY
 from dragoman.preemption.reservation import toleration
 from dragoman.settings import Settings
-from tests.support import apiserver
+from tests.simulation.objects import SERVED
 from tests.support.apiserver import ApiServer
 from tests.support.worlds.inventory import device_class, pool
 from tests.support.worlds.preemption import holding, node, waiting
@@ -44,11 +44,15 @@ async def test_plans_are_only_reported_until_rules_are_served(
     server.store(*holding("x", "n", [0]), train, claim)
     monkeypatch.setattr(discovery, "OPTIONAL_INTERVAL", 0.01)
     accounts: list[str] = []
-    monkeypatch.setattr(start, "Credentials", lambda given: accounts.append(given.acting_as))
-    monkeypatch.setattr(start, "Client", lambda _: server)
+
+    def acting_as(account: str) -> Any:
+        accounts.append(account)
+        return server
+
+    server.acting_as = acting_as
     monkeypatch.setattr(start, "PreemptionController", partial(PreemptionController, tick=0.005))
-    served = dict(apiserver.SERVED)
-    monkeypatch.setattr(apiserver, "SERVED", {**served, RULES: ()})
+    served = dict(SERVED)
+    monkeypatch.setattr("tests.simulation.requests.SERVED", {**served, RULES: ()})
     process: Any = SimpleNamespace(
         context=Context(server, EventRecorder(server)),
         settings=Settings(preemption="on", preemption_after=0.0, preemption_account="account"),
@@ -70,7 +74,7 @@ async def test_plans_are_only_reported_until_rules_are_served(
     try:
         await until(lambda: modes() == ["Report"])
         assert paused() == 1
-        monkeypatch.setattr(apiserver, "SERVED", served)
+        monkeypatch.setattr("tests.simulation.requests.SERVED", served)
         await until(lambda: modes() == ["Preempt"])
         assert paused() == 0
         assert accounts == ["account"]

@@ -1,0 +1,92 @@
+"""What the server has sent of a resource: a restored etcd has another history.
+
+Every object counts here, whether its informer keeps it or not.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman.kube.decoding import decode
+from dragoman.kube.informer import Informer
+from dragoman.model.metadata import is_older
+
+VERSION = re.compile(rb'"resourceVersion":"([0-9]+)"')
+"""The version of a watch line: only names and the UID of its object stand before it."""
+NO_CHANGES = (b'{"type":"ERROR"', b'{"type":"BOOKMARK"')
+
+
+@dataclass
+class History:
+    """The last event of a resource; until there is one, its list."""
+
+    _event: bytes = b""  # The line of the last event, or of the newest object of the list
+    _count: int | None = 0  # Objects of the list; None once an event has followed it
+    _newest: int = 0  # The version of the newest object of the list
+
+    def listed(self, line: bytes) -> None:
+        """Note a line of a list."""
+        if line.startswith(NO_CHANGES):
+            return
+        self._count = (self._count or 0) + 1
+        version = VERSION.search(line)
+        if version is not None and int(version[1]) >= self._newest:
+            self._newest, self._event = int(version[1]), line
+
+    def happened(self, line: bytes) -> None:
+        """Note a line of a watch."""
+        if not line.startswith(NO_CHANGES):
+            self._event, self._count = line, None
+
+    @property
+    def version(self) -> str:
+        """The version of the last event; empty where there is none."""
+        found = VERSION.search(self._event)
+        return "" if found is None else found[1].decode()
+
+    async def is_of(self, informer: Informer[Any], reached: str) -> bool:
+        """Whether this is what has happened to a resource on the server; raise ApiError.
+
+        Args:
+            informer: Of the resource.
+            reached: The version up to which everything has arrived.
+        """
+        if self._count is not None and not informer.field_selector:
+            page = await _at(informer, reached, informer.path, limit="1")
+            more = int(page["metadata"].get("remainingItemCount") or 0)
+            if len(page["items"] or ()) + more != self._count:
+                return False
+        if not self._event:
+            return True
+        event = decode(self._event)
+        metadata, version = event["object"]["metadata"], self.version
+        if event["type"] != "DELETED":
+            return await _version(informer, metadata, reached) == version
+        before = await _version(informer, metadata, str(int(version) - 1))
+        return bool(before) and not await _version(informer, metadata, reached)
+
+
+async def _version(informer: Informer[Any], metadata: Mapping[str, Any], at: str) -> str:
+    """Return the version that an object had when the server was at another one; empty for none."""
+    name = metadata["name"]
+    query = informer.query or {"fieldSelector": f"metadata.name={name}"}
+    path = informer.resource.path(metadata.get("namespace") or "")
+    page = await _at(informer, at, path, **query)
+    found = (one["metadata"] for one in page["items"] or ())
+    same = (one for one in found if one["name"] == name and one["uid"] == metadata["uid"])
+    return next((str(one["resourceVersion"]) for one in same), "")
+
+
+async def _at(informer: Informer[Any], version: str, path: str, **query: str) -> dict[str, Any]:
+    at = {"resourceVersion": version, "resourceVersionMatch": "Exact"}
+    return await informer.client.get(path, **query, **at)
+
+
+def later(*versions: str) -> str:
+    """Return the latest of some versions, of which some may be empty."""
+    latest = ""
+    for version in versions:
+        if not latest or is_older(latest, version):
+            latest = version
+    return latest
