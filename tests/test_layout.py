@@ -59,7 +59,7 @@ BUDGETS = {
     "cel": 13_500,
     "configs": 4_500,
     "webhooks": 2_600,
-    "dragoman": 42_800,
+    "dragoman": 43_000,
     "toolkit": 34_000,
     "drivers": 9_500,
 }
