@@ -60,7 +60,7 @@ BUDGETS = {
     "configs": 4_500,
     "webhooks": 2_600,
     "dragoman": 43_000,
-    "toolkit": 34_000,
+    "toolkit": 34_200,
     "drivers": 9_500,
 }
 """Lines of each package. Raise one by a commit that does nothing else and says why."""
