@@ -6,6 +6,7 @@ become strings. Unlike kubectl, `1.0` stays different from `1`, and repeated key
 
 import base64
 import binascii
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -55,6 +56,36 @@ class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mis
         return f"{_CORE}seq" if kind is yaml.SequenceNode else f"{_CORE}map"
 
 
+class _Redefining(yaml.SafeLoader):
+    """Lets an anchor be defined again, as Go does; much slower than `Loader`, which refuses it."""
+
+    resolve = Loader.resolve
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Compose a node, whose anchor may be one of a former node."""
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if not isinstance(event, yaml.AliasEvent):
+            self.anchors.pop(event.anchor, None)
+        return super().compose_node(parent, index)
+
+
+def nodes(text: str) -> Iterator[Any]:
+    """Yield the root node of each document; None for an empty one.
+
+    Raises:
+        yaml.YAMLError: Invalid YAML.
+    """
+    done = 0
+    try:
+        for node in yaml.compose_all(text, Loader=Loader):
+            yield node
+            done += 1
+    except yaml.composer.ComposerError as error:
+        if error.problem != "second occurrence" or len(text) > MAX_VALUES:
+            raise
+        yield from itertools.islice(yaml.compose_all(text, Loader=_Redefining), done, None)
+
+
 def read(text: str) -> Iterator[tuple[Any, int, int, int]]:
     """Yield tree, offset of the first line, its number from 0, and end offset of each document.
 
@@ -64,7 +95,7 @@ def read(text: str) -> Iterator[tuple[Any, int, int, int]]:
     try:
         if len(text) > MAX_VALUES or _may_be_deep(text):
             _refuse_large(text)
-        for node in yaml.compose_all(text, Loader=Loader):
+        for node in nodes(text):
             if node is None:
                 continue
             tree = _DocumentBuilder().build(node, 0)

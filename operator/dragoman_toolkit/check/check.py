@@ -1,6 +1,7 @@
 """`dragoman check`: find in manifests what can never work, without a cluster."""
 
 import gc
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -48,6 +49,7 @@ from dragoman_toolkit.unusable import UnusableInput
 
 CLEAN, VIOLATIONS, UNUSABLE = 0, 1, 2
 CLUSTER = "cluster"
+_COMMENTED = re.compile(r"\A\s*(?://|/\*|[{\[])(?s:.*?)(?:^\s*//|/\*|,\s*[}\]])", re.MULTILINE)
 
 _EXAMPLES = """\
 \b
@@ -366,10 +368,15 @@ def _sources(
         if isinstance(one, UnreadableFile):
             failures.append(one)
         else:
-            sources.append(engine.read(*one))
+            source = engine.read(*one)
+            # Settings of editors are JSON with comments, for one.
+            named = source.name in arguments.names and not _COMMENTED.search(source.text)
+            if source.failure and not named and "apiVersion" not in source.text:
+                source.failure, source.left = None, engine.NO_MANIFEST
+            sources.append(source)
     around = layout(sources)
     for source in sources:
-        source.left = around.part(source.name)
+        source.left = source.left or around.part(source.name)
         source.completed = around.completed(source.name)
     folders = {
         KUSTOMIZE: kustomization_folders(around, (source.name for source in sources)),

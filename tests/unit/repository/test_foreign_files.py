@@ -44,9 +44,6 @@ OWN = {
     "operator/dragoman_toolkit/linting/knowledge/devices.py: (folder / 'devices.json').read_text": (
         "shipped"
     ),
-    "operator/dragoman_toolkit/linting/manifests/documents.py: yaml.compose": (
-        "a text that was read before"
-    ),
     "webhooks/dragoman_configs/catalog.py: path.read_text": "shipped",
     "webhooks/dragoman_configs/catalog.py: yaml.load": "shipped",
     "webhooks/dragoman_webhooks/http/connection.py: self._bodies.open": "a body of a request",

@@ -48,7 +48,7 @@ class ManifestDocument:
         # A JSON escape of half a character is none in YAML; another of the same length is.
         text = _SURROGATE.sub(r"\\u0041", self.text)
         try:
-            return yaml.compose(text, Loader=yamltext.Loader)
+            return next(yamltext.nodes(text), None)
         except (yaml.YAMLError, RecursionError):
             return None
 

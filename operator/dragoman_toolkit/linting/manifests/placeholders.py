@@ -2,7 +2,8 @@
 
 Sources: Flux `postBuild` and envsubst (`${NAME}`, `${NAME:=default}`, `$NAME`), Helm, Jinja and
 Argo (`{{ … }}`), variables of kustomize (`$(NAME)`), Concourse and spruce (`((NAME))`), ERB
-(`<%= … %>`), `@NAME@`, `{NAME}` and `__NAME__` of scripts, and `<NAME>` of documentation.
+(`<%= … %>`), `@NAME@`, `{NAME}` and `__NAME__` of scripts, `REPLACE_ME` and `<NAME>` of
+documentation.
 """
 
 import re
@@ -16,10 +17,11 @@ Steps = tuple[str | int, ...]
 _PLACEHOLDER = re.compile(
     r"\$\{[^{}]{1,256}\}|\{\{.{1,256}?\}\}|\$\([A-Za-z_][\w.-]{0,63}\)|\$[A-Z_][A-Z0-9_]{0,63}\b"
     r"|(?<![\w<])<[A-Za-z_][\w .:/-]{0,63}>(?!\w)|<%.{1,256}?%>|\(\([^()]{1,64}\)\)"
+    r"|\b(?:FILLED_BY|YOUR|REPLACE|CHANGE|INSERT)_?[A-Z][A-Z0-9_]*|\b[A-Z0-9_]*PLACEHOLDER\b"
     r"|@[A-Z][A-Z0-9_]{0,63}@|__[A-Z][A-Z0-9_]{0,63}__",
     re.ASCII,
 )
-_MARKS = re.compile(r"[$<@]|\{\{|\(\(|__")
+_MARKS = re.compile(r"[$<@]|\{\{|\(\(|__|[A-Z]{4}")
 _TEMPLATES = (
     (
         "unrendered ytt template, run `ytt -f` first",

@@ -52,7 +52,10 @@ def check_kind(obj: Object, context: Context) -> Iterator[Problem]:
 def _in_group(obj: Object, context: Context, kinds: tuple[str, ...]) -> Iterator[Problem]:
     if obj.kind in REMOVED_KINDS:
         return
-    if obj.kind not in kinds:
+    if obj.kind in _POD_KINDS:
+        message = f"{GROUP} has no kind {obj.kind}"
+        yield Problem(UNKNOWN_KIND, ("apiVersion",), message, f"write {_POD_KINDS[obj.kind]}")
+    elif obj.kind not in kinds:
         message = f"{GROUP} has no kind {obj.kind}" if obj.kind else f"{GROUP}: kind is missing"
         guess = closest(obj.kind, kinds)
         advice = f'did you mean "{guess}"?' if guess else f"it has: {', '.join(kinds)}"

@@ -91,7 +91,7 @@ def _missing(
     message = f'{render(steps)}: no {kind} "{name}" in the input'
     if name in known:
         places = sorted(
-            one.namespace for one in context.objects if (one.kind, one.name) == (kind, name)
+            {one.namespace for one in context.objects if (one.kind, one.name) == (kind, name)}
         )
         message = (
             f'{render(steps)}: {kind} "{name}" is in namespace {", ".join(places)}, and this object'

@@ -139,8 +139,9 @@ def _longer(read: Read, within: Selection) -> str | None:
 def _unknown_name(read: Read, names: set[str], within: Selection) -> Remark:
     sorts = within.devices.domains[read.domain]
     noun = "attribute" if read.part == ATTRIBUTES else "capacity"
-    drivers = ", ".join(sorted({f"{one.driver} ({one.release})" for one in sorts}))
-    message = f'{drivers} publishes no {noun} "{read.domain}/{read.name}"'
+    drivers = sorted({f"{one.driver} ({one.release})" for one in sorts})
+    verb = "publishes" if len(drivers) == 1 else "publish"
+    message = f'{", ".join(drivers)} {verb} no {noun} "{read.domain}/{read.name}"'
     guess = nearest(read.name, names)
     known = ", ".join(sorted(names))
     suggestion = f'did you mean "{guess}"?' if guess else f"known: {known}" if known else ""

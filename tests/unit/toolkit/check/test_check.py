@@ -420,7 +420,7 @@ def test_junit_counts_findings_and_unreadable_files(folder: Path) -> None:
 def test_junit_and_tap_name_the_files_that_pass(folder: Path) -> None:
     (folder / "good.yaml").write_text(claim())
     (folder / "wrong.yaml").write_text(claim("TimeSlice"))
-    (folder / "unread.yaml").write_text("a: }\n")
+    (folder / "unread.yaml").write_text("apiVersion: }\n")
     suite = ET.fromstring(run(".", "-o", "junit", GATE).stdout)
     assert [one.get("name") for one in suite if not len(one)] == ["good.yaml"]
     lines = run(".", "-o", "tap", GATE).stdout.splitlines()

@@ -236,6 +236,29 @@ def test_what_a_patch_may_complete_is_left_alone(checkout: Path, patches: str) -
     assert run("base").exit_code == 1
 
 
+def test_what_is_unreadable_and_no_manifest_is_left_alone(checkout: Path) -> None:
+    (checkout / ".vscode").mkdir()
+    (checkout / ".vscode/settings.json").write_text('{\n  // comment\n  "a": 1,\n}\n')
+    (checkout / "kep.yaml").write_text("a:\n- b\nc\n")
+    (checkout / "claim.yaml").write_text(written(claim(RIGHT)))
+    assert run(".").exit_code == 0
+    assert run(".vscode/settings.json").exit_code == 0
+    assert run("kep.yaml").exit_code == 2
+    (checkout / "claim.yaml").write_text("apiVersion: v1\n- a\n")
+    assert run(".").exit_code == 2
+
+
+def test_an_anchor_may_be_defined_again(checkout: Path) -> None:
+    text = f"first: &gpu 1\nagain: &gpu {{a: 2}}\n---\n{written(claim(WRONG))}"
+    text += "labels: [&one a, &one b, *one]\n"
+    (checkout / "claim.yaml").write_text(text)
+    result = run("claim.yaml")
+    assert result.exit_code == 1
+    found = json.loads(run("claim.yaml", "-o", "json").stdout)["findings"]
+    (wrong,) = [one for one in found if "Sometimes" in one["message"]]
+    assert "allocationMode" in text.splitlines()[wrong["line"] - 1]
+
+
 def test_paths_of_other_tools_may_be_anything(checkout: Path) -> None:
     for path in ("/etc", "..", "a" * 5000, "\\0", "[]", "~"):
         text = f'{FLUX}  path: "{path}"\n  components: ["{path}", 7]\n'

@@ -324,6 +324,7 @@ def test_an_object_of_another_group_is_not_the_one_that_a_pod_names() -> None:
     [
         *("${APP}-gpu", "{{ .Release.Name }}-gpu", "<YOUR-NAME>", "$APP-gpu", "$(APP)-gpu"),
         *("@APP@", "__APP__", "<%= app %>", "((app))", "(( grab meta.app ))"),
+        *("FILLED_BY_VALIDATOR", "REPLACE_ME", "YOUR_NAME", "NAME_PLACEHOLDER"),
     ],
 )
 def test_values_with_placeholders_are_left_alone(name: str) -> None:
