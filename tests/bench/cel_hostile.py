@@ -61,8 +61,15 @@ class Measured(NamedTuple):
     calm: float
     seconds: float
     outcome: str
-    call: str
+    name: str
     text: str = ""
+    size: tuple[int, int] = (0, 0)
+
+    @property
+    def call(self) -> str:
+        """The call, and how much it was given."""
+        length, doublings = self.size
+        return f"{self.name}  ({length} items, {64 << (doublings - 1)} characters)"
 
 
 class Search:
@@ -220,7 +227,7 @@ class Clock:
 def search(clock: Clock, seed: int, each: int, within: float) -> list[Measured]:
     """Return the slowest calls under the full limits, slowest first."""
     random = Random(seed)
-    found: list[tuple[float, str]] = []
+    found: list[tuple[float, str, tuple[int, int]]] = []
     tried = failed = 0
     ends = time.monotonic() + within
     for call in Search(random).calls(each):
@@ -228,31 +235,30 @@ def search(clock: Clock, seed: int, each: int, within: float) -> list[Measured]:
             print(f"ended after {within:g} s")
             break
         tried += 1
-        made = compiled(call, *random.choice(SIZES))
+        size = random.choice(SIZES)
+        made = compiled(call, *size)
         if made is None:
             failed += 1
             continue
-        found.append((clock.measure(made[0], COST_LIMIT // 10)[0], call))
+        found.append((clock.measure(made[0], COST_LIMIT // 10)[0], call, size))
     print(f"seed {seed}: {tried} calls, of which {failed} do not compile", flush=True)
-    slowest = dict.fromkeys(call for _, call in sorted(found, reverse=True)[: 2 * SHOWN])
-    return sorted((measured(clock, one) for one in slowest), reverse=True)
+    slowest = sorted(found, reverse=True)[: 2 * SHOWN]
+    full = sorted((measured(clock, *one[1:]) for one in slowest), reverse=True)
+    others = [(one.name, size) for one in full[: SHOWN // 2] for size in SIZES if size != one.size]
+    full += [measured(clock, *one) for one in others if compiled(one[0], *one[1])]
+    return sorted(full, reverse=True)
 
 
-def measured(clock: Clock, call: str) -> Measured:
-    """Evaluate a call under the full limits at each size; return the slowest."""
-    found = []
-    for length, doublings in SIZES:
-        made = compiled(call, length, doublings)
-        if made is None:
-            continue
-        selector, text = made
-        best = clock.measure(selector, COST_LIMIT)
-        for _ in range(2):
-            if best[0] > NEAR:
-                best = min(best, clock.measure(selector, COST_LIMIT))
-        shown = f"{call}  ({length} items, {64 << (doublings - 1)} characters)"
-        found.append(Measured(*best, shown, text))
-    return max(found)
+def measured(clock: Clock, call: str, size: tuple[int, int]) -> Measured:
+    """Evaluate a call under the full limits."""
+    made = compiled(call, *size)
+    assert made is not None
+    selector, text = made
+    best = clock.measure(selector, COST_LIMIT)
+    for _ in range(2):
+        if best[0] > NEAR:
+            best = min(best, clock.measure(selector, COST_LIMIT))
+    return Measured(*best, call, text, size)
 
 
 TICKS = os.sysconf("SC_CLK_TCK")

@@ -17,10 +17,12 @@ from dragoman.controllers.maintenance.writer import WriteOutcome, WriteResult, e
 from dragoman.controllers.preemption.claimstates import claim_states
 from dragoman.controllers.preemption.planning import CRUCIAL, NEEDED, looked
 from dragoman.controllers.preemption.rules import ReservationRules, read_rules
+from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.client import MERGE_PATCH, Client, find
 from dragoman.kube.controller import NotLeadingError
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import DEVICEPREEMPTIONS, PODS, Resource
+from dragoman.kube.singleflight import SingleFlight
 from dragoman.logs import logger
 from dragoman.maintenance.actions import EvictPod
 from dragoman.model.pod import TERMINAL_PHASES
@@ -50,6 +52,8 @@ LOOK_AGAIN = 3.0
 """Seconds between two plans that are computed again for one preemption."""
 _GONE = frozenset({404, 409})
 _TIMES = frozenset({"reservedAt", "deadline", "endedAt"})
+GLANCE = 1.0
+"""Seconds between looks at the pod while its plan is computed again."""
 AT_ONCE = 16
 """Rules that are created or deleted at the same time."""
 NOTE = 1024
@@ -79,6 +83,11 @@ class Carrier:
     clock: Callable[[], float] = surroundings.unix  # Unix time
     _looked: dict[str, float] = field(default_factory=dict)
     _said: dict[str, str] = field(default_factory=dict)
+    _reads: SingleFlight[None, Snapshot] = field(init=False)  # Plans at one time share one
+
+    def __post_init__(self) -> None:
+        """Share reads."""
+        self._reads = SingleFlight(self._read)
 
     async def advance(self, journal: Journal, rules: ReservationRules) -> ProtocolStep:
         """Take one step of a preemption; return it with the actions that wrote something.
@@ -100,7 +109,7 @@ class Carrier:
             if now - self._looked.get(journal.uid, float("-inf")) < LOOK_AGAIN:
                 return replace(found, reason="the plan is computed again shortly")
             self._looked[journal.uid] = now
-            found = step(replace(seen, look=await self._look(journal)))
+            found = step(await self._computed(journal, seen))
         elif not found.actions and journal.phase is Phase.PLACING:
             self._looked.pop(journal.uid, None)
         if any(isinstance(one, EvictVictim) for one in found.actions):
@@ -173,8 +182,24 @@ class Carrier:
             said=_said(pod or {}),
         )
 
+    async def _computed(self, journal: Journal, seen: ProtocolFacts) -> ProtocolFacts:
+        """Compute the plan again; a pod that is placed or ends meanwhile needs none."""
+        look = asyncio.create_task(self._look(journal))
+        try:
+            while not (await asyncio.wait({look}, timeout=GLANCE))[0]:
+                now = await self._seen(journal, seen.rules)
+                if now.node or now.gone:
+                    return replace(seen, node=now.node, gone=now.gone)
+            return replace(seen, look=look.result())
+        finally:
+            look.cancel()
+            await asyncio.gather(look, return_exceptions=True)
+
+    async def _read(self, _: None) -> Snapshot:
+        return await Reader(self.client, "").read(NEEDED)
+
     async def _look(self, journal: Journal) -> Look:
-        snapshot = await Reader(self.client, "").read(NEEDED)
+        snapshot = await self._reads.do(None)
         # A refused list of namespaces or budgets is no entry of `unseen`.
         if CRUCIAL - snapshot.objects.keys() or snapshot.unseen:
             return Look(Sight.UNKNOWN)

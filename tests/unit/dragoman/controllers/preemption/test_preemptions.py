@@ -1,15 +1,18 @@
 """What the preemptions of a cluster allow and do, beside other processes and deleted objects."""
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
 
 from dragoman.allocation import DeviceID
+from dragoman.controllers.preemption import carrier as carriers
 from dragoman.controllers.preemption import preemptions as module
 from dragoman.controllers.preemption.carrier import Carrier
 from dragoman.controllers.preemption.preemptions import Preemptions
 from dragoman.controllers.preemption.rules import ReservationRules
+from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import Resource
 from dragoman.preemption.policy import Policy
@@ -137,6 +140,55 @@ async def test_nothing_is_kept_of_preemptions_that_are_gone() -> None:
         carrier._looked[uid], carrier._said[uid] = 0.0, "a budget allows 0 disruptions"
     await preemptions.refresh()
     assert carrier._looked.keys() == carrier._said.keys() == {"j-a"}
+
+
+async def test_a_pod_that_is_placed_while_its_plan_is_computed_again_waits_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server: Any = Server()
+    carrier = Carrier(server, CLAIMS, CLAIMS, RULES, lambda _: Policy(), PreemptionLimits())
+    pod = {"metadata": {"name": "a", "namespace": "a", "uid": "u-a"}, "spec": {}}
+    server.pods = {"a": pod}
+
+    async def endless(*_: object) -> None:
+        pod["spec"] = {"nodeName": "node-a"}
+        await asyncio.sleep(3600)
+
+    monkeypatch.setattr(carriers, "GLANCE", 0.01)
+    monkeypatch.setattr(Carrier, "_look", endless)
+    document = running("a", 0)
+    document["metadata"]["creationTimestamp"] = timestamp(time.time())
+    document["status"] = {"phase": "Evicting"}
+    found = await carrier.advance(Journal.parse(document), ReservationRules())
+    assert found.reason == "placed on node-a"
+
+
+async def test_plans_that_are_computed_again_at_one_time_share_what_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server: Any = Server()
+    carrier = Carrier(server, CLAIMS, CLAIMS, RULES, lambda _: Policy(), PreemptionLimits())
+    server.pods = {
+        name: {"metadata": {"name": name, "namespace": name, "uid": f"u-{name}"}, "spec": {}}
+        for name in "abc"
+    }
+    reads = 0
+
+    async def read(*_: object) -> Snapshot:
+        nonlocal reads
+        reads += 1
+        await asyncio.sleep(0.01)
+        return Snapshot(taken="", kubernetes="v1.36.3", objects={})
+
+    monkeypatch.setattr(carriers.Reader, "read", read)
+    documents = [running(name, 0) for name in "abc"]
+    for one in documents:
+        one["metadata"]["creationTimestamp"] = timestamp(time.time())
+        one["status"] = {"phase": "Evicting"}
+    steps = (carrier.advance(Journal.parse(one), ReservationRules()) for one in documents)
+    found = await asyncio.gather(*steps)
+    assert {one.reason for one in found} == {"there was no time to compute the plan again"}
+    assert reads == 1
 
 
 async def test_a_process_that_is_behind_releases_no_devices_of_a_preemption_that_goes_on() -> None:
