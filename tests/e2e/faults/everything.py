@@ -17,6 +17,7 @@ from urllib3.exceptions import HTTPError
 from tests.e2e.faults.expected import Settled
 from tests.e2e.faults.reported import Reported
 from tests.e2e.faults.setup import DEVICES, NODES, FaultSetup
+from tests.e2e.faults.workload import LATE
 from tests.e2e.rbac import (
     EVICTION_RULES,
     EXPLAIN_RULES,
@@ -161,13 +162,26 @@ class Everything:
         self.done[action.__name__.strip("_").replace("_", " ")] += 1
 
     def tidy(self, most: int) -> None:
-        """End the oldest taints, maintenances and requests, so that as many are left at most."""
+        """End the oldest taints, maintenances and requests, so that as many are left at most.
+
+        Templates go whose pods are gone.
+        """
         while len(self._rules) > most:
             self._untaint()
         while len(self._maintenances) > most:
             self._end_maintenance()
         while len(self._requests) > most:
             self._end_request()
+        api = self.setup.api
+        used = {
+            entry.get("resourceClaimTemplateName")
+            for pod in self._insist(lambda: api.list("pods", self.name)) or ()
+            for entry in pod["spec"].get("resourceClaims") or ()
+        }
+        templates = self._insist(lambda: api.list("resourceclaimtemplates", self.name)) or ()
+        for one in {template["metadata"]["name"] for template in templates} - used:
+            if one.startswith(LATE):
+                self._insist(lambda one=one: api.delete("resourceclaimtemplates", one, self.name))  # type: ignore[misc]
 
     def evict(self) -> None:
         """Taint a device in use, if any is, and once those of the node without a kubelet."""

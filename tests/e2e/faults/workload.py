@@ -18,6 +18,8 @@ from tests.support.controlplane.plane import ControlPlane
 T = TypeVar("T")
 FOREIGN = 4
 SHARED = ("shared-0", "shared-1")
+LATE = "late-"
+"""How names of templates begin that are created after their pods."""
 RETRIES = 200
 
 
@@ -142,7 +144,7 @@ class Workload:
             (6 if room else 1, self._make_pod),
             (3 if self._live and self._finishes else 0, self._finish),
             (2 if self._live else 0, lambda: self._delete(self._live)),
-            (2 if self._finished else 0, lambda: self._delete(self._finished)),
+            (len(self._finished) / 4, lambda: self._delete(self._finished)),
             (1 if self._live else 0, self._replace),
             (1 if self._meddles and len(self.foreign) < FOREIGN else 0, self._make_foreign),
             (1 if self._live and self.foreign else 0, self._misname),
@@ -165,7 +167,7 @@ class Workload:
     def _some_template(self) -> str:
         luck = self._chance.random()
         if luck < 0.1:
-            name = f"late-{self.made}"
+            name = f"{LATE}{self.made}"
             if all(name != late for _, late in self._late):
                 self._late.append((self.steps + 15, name))
             return name

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.allocation import DeviceID
+from dragoman.cluster.reader import Reader
 from dragoman.controllers.preemption import carrier as carriers
 from dragoman.controllers.preemption import preemptions as module
 from dragoman.controllers.preemption.carrier import Carrier
@@ -180,7 +181,7 @@ async def test_plans_that_are_computed_again_at_one_time_share_what_is_read(
         await asyncio.sleep(0.01)
         return Snapshot(taken="", kubernetes="v1.36.3", objects={})
 
-    monkeypatch.setattr(carriers.Reader, "read", read)
+    monkeypatch.setattr(Reader, "read", read)
     documents = [running(name, 0) for name in "abc"]
     for one in documents:
         one["metadata"]["creationTimestamp"] = timestamp(time.time())
