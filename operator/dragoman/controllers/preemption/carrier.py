@@ -183,7 +183,7 @@ class Carrier:
         )
 
     async def _computed(self, journal: Journal, seen: ProtocolFacts) -> ProtocolFacts:
-        """Compute the plan again; a pod that is placed or ends meanwhile needs none."""
+        """Compute the plan again; a pod that is placed or ends until then needs none."""
         look = asyncio.create_task(self._look(journal))
         try:
             while not (await asyncio.wait({look}, timeout=GLANCE))[0]:
