@@ -61,7 +61,7 @@ BUDGETS = {
     "webhooks": 2_600,
     "dragoman": 43_000,
     "toolkit": 34_200,
-    "drivers": 9_500,
+    "drivers": 9_800,
 }
 """Lines of each package. Raise one by a commit that does nothing else and says why."""
 
