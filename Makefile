@@ -320,7 +320,7 @@ release-check: setup ## Check what a release consists of: workflows, packages, c
 	@$(PYTEST) -q tests/release
 
 .PHONY: zipapp
-zipapp: setup ## Make the check as one file for CI, without servers: dist/dragoman-check.pyz
+zipapp: setup ## Make the check, and kubectl dra, as one file each, without servers: dist/*.pyz
 	@$(PY) -m tests.zipapp
 
 .PHONY: test-check

@@ -1,19 +1,27 @@
-"""`python -m tests.zipapp`: make `dragoman-check.pyz`, the check in one file, without servers.
+"""`python -m tests.zipapp`: make the check and `kubectl dra`, each in one file, without servers.
 
-It holds the modules of the check and the packages that they need, taken from this environment, so
-that it runs with the same Python version on the same platform. shiv unpacks it into a cache folder
-when it is run first. The last line is its path.
+Each holds the modules of its commands and the packages that they need, taken from this environment,
+so that it runs with the same Python version on the same platform; some packages are compiled. shiv
+unpacks it into a cache folder when it is run first. The last lines are their sizes and paths.
 """
 
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
+from collections.abc import Iterable
 from importlib.metadata import distribution
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 ROOT = Path(__file__).parents[2]
 NAME = "dragoman-check.pyz"
+PLUGIN = (
+    f"kubectl-dra-{sysconfig.get_platform()}-python{sys.version_info.major}."
+    f"{sys.version_info.minor}.pyz"
+)
 PACKAGES = (
     "attrs",
     "click",
@@ -37,6 +45,14 @@ MODULES = (
     "webhooks/dragoman_configs",
 )
 
+PLUGIN_MODULES = (
+    "operator/dragoman",
+    "operator/dragoman_base",
+    "operator/dragoman_cel",
+    "operator/dragoman_toolkit",
+    "webhooks/dragoman_configs",
+)
+
 OPERATORS = """
 import importlib, pkgutil, sys
 from dragoman_toolkit import check, linting
@@ -49,23 +65,46 @@ print(*(one.__file__ for name, one in sys.modules.items() if f"{name}.".startswi
 
 
 def build(folder: Path) -> Path:
-    """Make the archive in a folder and return its path."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Make the archive of the check in a folder and return its path."""
+    asked = [sys.executable, "-c", OPERATORS]
+    loaded = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
+    matching = (path for pattern in MODULES for path in ROOT.glob(pattern))
+    sources = (*matching, *map(Path, loaded))
+    return _archive(folder / NAME, PACKAGES, sources, "dragoman_toolkit.check.check:check")
+
+
+def build_plugin(folder: Path) -> Path:
+    """Make the archive of `kubectl dra` in a folder and return its path."""
+    sources = (ROOT / name for name in PLUGIN_MODULES)
+    return _archive(folder / PLUGIN, needed("dragoman"), sources, "dragoman.cli:main")
+
+
+def needed(name: str, extras: Iterable[str] = ()) -> set[str]:
+    """Return the packages that one needs on this platform, and those that these need."""
+    found: set[str] = set()
+    for text in distribution(name).requires or ():
+        one = Requirement(text)
+        wanted = one.marker is None or any(
+            one.marker.evaluate({"extra": extra}) for extra in ("", *extras)
+        )
+        if wanted and one.name not in found:
+            found |= {one.name} | needed(one.name, one.extras)
+    return found
+
+
+def _archive(target: Path, packages: Iterable[str], sources: Iterable[Path], entry: str) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         site = Path(temporary)
-        for name in PACKAGES:
+        for name in packages:
             _copy_distribution(name, site)
-        asked = [sys.executable, "-c", OPERATORS]
-        loaded = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
-        matching = (path for pattern in MODULES for path in ROOT.glob(pattern))
-        for source in (*matching, *map(Path, loaded)):
+        for source in sources:
             _copy(source, site.joinpath(*source.relative_to(ROOT).parts[1:]))
         _copy(ROOT / "crds", site / "dragoman_configs/crds")
         command = [sys.executable, "-m", "shiv", "--site-packages", str(site), "--compressed"]
-        entry = ["--entry-point", "dragoman_toolkit.check.check:check", "--compile-pyc"]
-        target = ["--python", "/usr/bin/env python3", "--output-file", str(folder / NAME)]
-        subprocess.run([*command, *entry, *target], check=True)
-    return folder / NAME
+        options = ["--entry-point", entry, "--compile-pyc", "--python", "/usr/bin/env python3"]
+        subprocess.run([*command, *options, "--output-file", str(target)], check=True)
+    return target
 
 
 def _copy_distribution(name: str, site: Path) -> None:
@@ -87,6 +126,6 @@ def _copy(source: Path, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    made = build(ROOT / "dist")
-    print(f"{made.stat().st_size / 1e6:.1f} MB")
-    print(made)
+    for made in (build(ROOT / "dist"), build_plugin(ROOT / "dist")):
+        print(f"{made.stat().st_size / 1e6:.1f} MB")
+        print(made)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.zipapp.__main__ import ROOT, build
+from tests.zipapp.__main__ import ROOT, build, build_plugin
 
 MANIFEST = ROOT / "examples/configs/mistyped.yaml"
 
@@ -57,3 +57,45 @@ def test_it_is_small_and_holds_no_server(archive: Path) -> None:
         name for name in names if "webhooks" in name or "/kopf/" in name or "aiohttp" in name
     ]
     assert archive.stat().st_size < 8_000_000
+
+
+SNAPSHOT = ROOT / "examples/toolkit/cluster.jsonl"
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_plugin(tmp_path_factory.mktemp("plugin"))
+
+
+@pytest.mark.slow  # each command starts without bytecode of this environment
+def test_kubectl_dra_is_one_file_that_needs_no_package(plugin: Path, tmp_path: Path) -> None:
+    program = tmp_path / "kubectl-dra"
+    program.symlink_to(plugin)
+    completer = tmp_path / "kubectl_complete-dra"
+    completer.symlink_to(plugin)
+    cache = tmp_path / "cache"
+    seen = ("--snapshot", str(SNAPSHOT))
+    helped = run(program, cache, "--help")
+    assert "Usage: kubectl dra " in helped.stdout, helped.stderr
+    for words, status, said in (
+        (("explain", "pod", "trainer", "-n", "ml"), 1, "it fits on none of the 6 nodes"),
+        (("top",), 0, "gpu.nvidia.com"),
+        (("doctor",), 1, "PoolIncomplete"),
+        (("migrate", "report"), None, ""),
+        (("top", "--html", str(tmp_path / "page.html")), 0, ""),
+    ):
+        done = run(program, cache, *words, *seen)
+        assert "Traceback" not in done.stderr, done.stderr
+        assert status in {None, done.returncode}, (words, done.stderr)
+        assert said in done.stdout
+    assert (tmp_path / "page.html").stat().st_size > 10_000
+    assert run(program, cache, "check", str(MANIFEST)).returncode == 1
+    assert "explain\t" in run(completer, cache, "exp").stdout
+    assert plugin.stat().st_size < 20_000_000
+
+
+@pytest.mark.slow  # the archive takes some seconds
+def test_kubectl_dra_as_one_file_holds_no_server(plugin: Path) -> None:
+    names = zipfile.ZipFile(plugin).namelist()
+    found = [one for one in names if any(f"/{x}/" in one for x in ("kopf", "grpc", "kubernetes"))]
+    assert found == []

@@ -257,6 +257,9 @@ def main() -> None:
     gc.set_threshold(500_000, 50, 100)
     if sys.stdout is None:  # closed by the shell, as with `>&-`: only the exit status is wanted
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 — for as long as the process lives
+    if Path(sys.argv[0]).name.startswith("kubectl_complete-"):  # a link to the one file
+        complete()
+        return
     plugin = Path(sys.argv[0]).name.startswith("kubectl-")
     cli(prog_name=PLUGIN if plugin else "dragoman")
 
