@@ -13,7 +13,9 @@ HEAD = """\
 This page is made from code (`make pages`). `must`: an interface text or the kubelet depends on it.
 `should`: breaking it has caused harm.
 `info`: reported, never fails. Checks that wait are left out by `--quick`.
-*Fault* is the option of [`dragoman pretend`](conformance.md) that breaks the rule: `--fault NAME`.
+`dragoman conformance --explain ID` says what to change in a driver that fails. *Fault* breaks the
+rule, as an option of the [pretended driver](conformance.md) in a checkout:
+`python -m tests.support.mutants --fault NAME`.
 """
 
 

@@ -24,9 +24,10 @@ Examples:
 
 \b
 Exit status:
-  0  every must that was run passed; the report says whether any was not run
-  1  a must failed
-  2  bad input, no control plane, or no check that could be run
+  0  conformant: every must passed
+  1  not conformant: a must failed
+  2  bad input, no control plane, a driver that does not start, or no check that could be run
+  3  undecided: no must failed, but one was not run or not selected; 0 with --allow-undecided
 """
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -77,6 +78,11 @@ def _file_option(name: str, title: str) -> Callable[[Any], Any]:
     "--quick",
     is_flag=True,
     help="Leave out checks that wait, and V1, which starts API servers: a minute in all.",
+)
+@click.option(
+    "--allow-undecided",
+    is_flag=True,
+    help="Exit with 0 where no must failed, though some were not run.",
 )
 @click.option("--repeat", type=click.IntRange(1, 100), default=1, help="Run all so many times.")
 @click.option(

@@ -17,10 +17,10 @@ from dragoman.kube.credentials.files import ConnectionSettingsError
 from dragoman.kube.kubeconfig import Credentials
 from dragoman_base import files
 from dragoman_base.files import documents
-from dragoman_base.words.spelling import closest
 from dragoman_drivers.conformance import checks, cluster, profile, subject
 from dragoman_drivers.conformance import report as reports
 from dragoman_drivers.conformance.report import line
+from dragoman_drivers.conformance.starting import StartError
 from dragoman_drivers.throwaway import assets
 from dragoman_drivers.throwaway.api import Api, ApiError
 from dragoman_drivers.throwaway.plane import Plane, PlaneError
@@ -50,10 +50,10 @@ def run(options: Mapping[str, Any]) -> None:
 def _explain(name: str) -> None:
     found = checks.by_id().get(name.upper())
     if found is None:
-        near = closest(name.upper(), checks.by_id())
-        raise click.UsageError(f"unknown check {name!r}{f'; did you mean {near}?' if near else ''}")
+        raise click.UsageError(f"--explain: {checks.misspelt(name)}")
     click.echo(f"{found.id} ({found.level}), {found.group}\n\nRule: {found.title}.")
-    for title, text in (("Source", found.source), ("Known faults", found.known)):
+    sections = (("Source", found.source), ("Known faults", found.known))
+    for title, text in (*sections, ("To change", found.change.rstrip("."))):
         if text:
             click.echo(f"{title}: {text}.")
 
@@ -81,7 +81,7 @@ def _run(options: Mapping[str, Any], selected: Sequence[Check]) -> ConformanceRe
                 again = running.run(plan, plane, _progress, prefix=f"r{at}n")
                 report = _merged(report, again)
             return report
-    except (assets.MissingAssetError, PlaneError) as error:
+    except (assets.MissingAssetError, PlaneError, StartError) as error:
         say(f"error: {error}")
         sys.exit(2)
 
@@ -141,19 +141,10 @@ def _finish(report: ConformanceReport, options: Mapping[str, Any]) -> None:
     if path := options["verdict"]:
         verdict = reports.verdict_file(report, options["driver_image"])
         path.write_text(json.dumps(verdict, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    for one in report.outcomes:
-        click.echo(one_line(reports.line(one)))
-    for one in report.failed:
-        click.echo(f"\n{one.check.id} {one_line(one.check.title)}\n  {one_line(one.reason)}")
-        for at, step in enumerate(one.steps, 1):
-            click.echo(f"  {at}. {one_line(step)}")
-    name = one_line(report.driver) or "the driver"
-    click.echo(f"\n{name}: {report.verdict}. {reports.summary(report)}.")
-    if report.verdict == checks.UNDECIDED:
-        click.echo(
-            "A must that was not run leaves the verdict open; the table says what is missing."
-        )
+    for text in reports.as_text(report):
+        click.echo(one_line(text))
     if not report.count(checks.PASS) + report.count(checks.FAIL):
         click.echo("No check was run.")
         sys.exit(2)
-    sys.exit(1 if report.count(checks.FAIL, checks.MUST) else 0)
+    undecided = 0 if options["allow_undecided"] else 3
+    sys.exit({checks.NOT_CONFORMANT: 1, checks.UNDECIDED: undecided}.get(report.verdict, 0))

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import yaml
 
+from dragoman_base.words.nearnames import nearest
+
 MUST, SHOULD, INFO = "must", "should", "info"
 LEVELS = (MUST, SHOULD, INFO)
-PASS, FAIL, NOT_RUN = "pass", "fail", "not run"
+PASS, FAIL, NOT_RUN = STATUSES = ("pass", "fail", "not run")
 FILE = Path(__file__).with_name("checks.yaml")
+CHANGES = FILE.with_name("changes.yaml")
 CONFORMANT, NOT_CONFORMANT, UNDECIDED = "conformant", "not conformant", "undecided"
 GROUPS = {
     "R": "Registration",
@@ -39,6 +42,7 @@ class Check:
     title: str  # The rule
     source: str  # Where the rule is from
     known: str  # Faults of drivers that broke it
+    change: str = ""  # What to change in a driver that fails; `info` has none
 
     @property
     def group(self) -> str:
@@ -87,8 +91,17 @@ class ConformanceReport:
         musts = {one.check.id: one.status for one in self.outcomes if one.check.level == MUST}
         if FAIL in musts.values():
             return NOT_CONFORMANT
-        complete = all(musts.get(one.id) == PASS for one in table() if one.level == MUST)
-        return CONFORMANT if complete else UNDECIDED
+        return UNDECIDED if any(self.open_musts) else CONFORMANT
+
+    @property
+    def open_musts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Ids of the musts that were not run, and of those that were not selected."""
+        status = {one.check.id: one.status for one in self.outcomes}
+        musts = [one.id for one in table() if one.level == MUST]
+        return (
+            tuple(one for one in musts if status.get(one) == NOT_RUN),
+            tuple(one for one in musts if one not in status),
+        )
 
     def count(self, status: str, level: str = "") -> int:
         """Return how many outcomes have a status, of one level or of all."""
@@ -98,7 +111,9 @@ class ConformanceReport:
 @functools.cache
 def table() -> tuple[Check, ...]:
     """Return all checks, in order."""
-    return tuple(Check(**entry) for entry in yaml.safe_load(FILE.read_text(encoding="utf-8")))
+    changes = yaml.safe_load(CHANGES.read_text(encoding="utf-8"))
+    entries = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return tuple(Check(**one, change=changes.get(one["id"], "")) for one in entries)
 
 
 @functools.cache
@@ -123,10 +138,9 @@ def select(only: Iterable[str], skip: Iterable[str], level: str) -> tuple[Check,
     Raises:
         ValueError: An id or a group that does not exist.
     """
-    wanted, unwanted = {*only}, {*skip}
-    known = {*by_id(), *GROUPS}
-    if unknown := sorted((wanted | unwanted) - known):
-        raise ValueError(f"unknown check {unknown[0]!r}; `dragoman conformance --list` lists them")
+    wanted, unwanted = ({one.upper() for one in names} for names in (only, skip))
+    if unknown := sorted((wanted | unwanted) - {*by_id(), *GROUPS}):
+        raise ValueError(misspelt(unknown[0]))
     return tuple(
         one
         for one in table()
@@ -134,6 +148,18 @@ def select(only: Iterable[str], skip: Iterable[str], level: str) -> tuple[Check,
         and not {one.id, one.id[0]} & unwanted
         and LEVELS.index(one.level) <= LEVELS.index(level)
     )
+
+
+def misspelt(name: str) -> str:
+    """Return what is wrong with the id of a check, and which ones may be meant."""
+    letter = name[:1].upper()
+    own = [one.id for one in table() if one.id[0] == letter and not name[1:2].isalpha()]
+    titles = {title: one for one, title in GROUPS.items()}
+    meant = f"{own[0]} to {own[-1]}" if own else nearest(name, titles)
+    if meant in titles:
+        meant = f"{titles[meant]} ({meant})"
+    near = f"did you mean {meant}? " if meant else ""
+    return f"unknown check {name!r}; {near}`dragoman conformance --list` lists them"
 
 
 def need(condition: object, problem: str) -> None:

@@ -29,6 +29,7 @@ class RecordedRequest:
     path: str  # With its query
     code: int  # HTTP status; 0 where there was no answer
     at: float  # When it came, on the monotonic clock
+    message: str = ""  # Why it was refused, where the API server says so in JSON
 
     @property
     def writes(self) -> bool:
@@ -107,12 +108,12 @@ class Proxy:
                 length = int(self.headers.get("Content-Length") or 0)
                 body = self.rfile.read(length) if length else None
                 proxy._running.wait()
-                code = proxy.fail(self.command, self.path)
+                code, message = proxy.fail(self.command, self.path), ""
                 if code:
                     self.refuse(code)
                 else:
-                    code = proxy._forward(self, body)
-                proxy.requests.append(RecordedRequest(self.command, self.path, code, at))
+                    code, message = proxy._forward(self, body)
+                proxy.requests.append(RecordedRequest(self.command, self.path, code, at, message))
 
             do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = forward  # noqa: N815 — the base's names
 
@@ -137,7 +138,9 @@ class Proxy:
 
         return Handler
 
-    def _forward(self, handler: http.server.BaseHTTPRequestHandler, body: bytes | None) -> int:
+    def _forward(
+        self, handler: http.server.BaseHTTPRequestHandler, body: bytes | None
+    ) -> tuple[int, str]:
         headers = {k: v for k, v in handler.headers.items() if k.lower() not in _HOP}
         try:
             answer = self._pool.request(
@@ -151,17 +154,17 @@ class Proxy:
             )
         except urllib3.exceptions.HTTPError:
             handler.close_connection = True
-            return 0
+            return 0, ""
         self._open.add(answer)
         try:
-            self._stream(handler, answer)
+            refusal = self._stream(handler, answer)
         finally:
             self._open.discard(answer)
-        status: int = answer.status
-        return status
+        return answer.status, _message(refusal)
 
-    def _stream(self, handler: http.server.BaseHTTPRequestHandler, answer: Any) -> None:
-        """Send an answer on, part by part."""
+    def _stream(self, handler: http.server.BaseHTTPRequestHandler, answer: Any) -> bytes:
+        """Send an answer on, part by part; return the beginning of one that refuses."""
+        refusal = b""
         handler.send_response(answer.status)
         for name, value in answer.headers.items():
             if name.lower() not in _HOP:
@@ -173,11 +176,20 @@ class Proxy:
                 self._running.wait()
                 handler.wfile.write(f"{len(part):x}\r\n".encode() + part + b"\r\n")
                 handler.wfile.flush()
+                refusal += part if answer.status >= 400 and len(refusal) < _CHUNK else b""
             handler.wfile.write(b"0\r\n\r\n")
             answer.release_conn()
         except (OSError, urllib3.exceptions.HTTPError):
             handler.close_connection = True
             answer.close()
+        return refusal
+
+
+def _message(refusal: bytes) -> str:
+    """Return the message of a Status in JSON."""
+    with contextlib.suppress(ValueError, TypeError, LookupError):
+        return str(json.loads(refusal)["message"])
+    return ""
 
 
 class _Server(http.server.ThreadingHTTPServer):

@@ -1,14 +1,26 @@
 """Reports as JSON, JUnit, Markdown and as text. Pure."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dragoman_drivers.conformance.checks import FAIL, NOT_RUN, PASS, CheckOutcome, ConformanceReport
+from dragoman_drivers.conformance.checks import (
+    FAIL,
+    GROUPS,
+    NOT_RUN,
+    PASS,
+    STATUSES,
+    UNDECIDED,
+    CheckOutcome,
+    ConformanceReport,
+)
 from dragoman_toolkit import junit
 
 LOG = "the driver's log"
 """How the step begins that quotes it."""
+NAMED = 8
+"""Ids of musts in one sentence."""
 
 
 def printable(text: str) -> str:
@@ -33,7 +45,12 @@ def as_tree(report: ConformanceReport) -> dict[str, Any]:
                 "reason": printable(one.reason),
                 "seconds": round(one.seconds, 2),
                 **(
-                    {"steps": [printable(step) for step in one.steps]} if one.status == FAIL else {}
+                    {
+                        "change": one.check.change,
+                        "steps": [printable(step) for step in one.steps],
+                    }
+                    if one.status == FAIL
+                    else {}
                 ),
             }
             for one in report.outcomes
@@ -59,7 +76,7 @@ def _case(one: CheckOutcome) -> junit.Case:
         f"{one.check.id} {printable(one.check.title)}",
         outcomes.get(one.status),
         printable(one.reason),
-        "\n".join(map(printable, one.steps)) if one.status == FAIL else "",
+        "\n".join((change(one), *map(printable, one.steps))) if one.status == FAIL else "",
         one.seconds,
     )
 
@@ -79,6 +96,7 @@ def as_markdown(report: ConformanceReport) -> str:
         lines.append(f"| {one.check.id} | {one.check.level} | {one.status} | {text} |")
     for one in report.failed:
         lines += ["", f"## {one.check.id}: {_cell(one.check.title)}", "", _cell(one.reason), ""]
+        lines += [_cell(change(one)), ""]
         lines += [f"{at}. {_cell(step)}" for at, step in enumerate(one.steps, 1)]
     return "\n".join(lines) + "\n"
 
@@ -96,6 +114,40 @@ def summary(report: ConformanceReport) -> str:
     musts = f"{report.count(PASS, 'must')} musts pass, {report.count(FAIL, 'must')} fail, "
     shoulds = f"{report.count(PASS, 'should')} shoulds pass, {report.count(FAIL, 'should')} fail"
     return f"{musts}{report.count(NOT_RUN, 'must')} were not run; {shoulds}"
+
+
+def change(outcome: CheckOutcome) -> str:
+    """Return what to change in a driver that fails a check."""
+    return f"To change: {outcome.check.change}"
+
+
+def as_text(report: ConformanceReport) -> Iterator[str]:
+    """Yield the lines of a report: outcomes by group with totals, failures, the verdict."""
+    for letter, title in GROUPS.items():
+        found = [one for one in report.outcomes if one.check.id[0] == letter]
+        if found:
+            counts = Counter(one.status for one in found)
+            totals = ", ".join(f"{counts[one]} {one}" for one in STATUSES if counts[one])
+            yield from ("", f"{letter}  {title}: {totals}")
+            yield from map(line, found)
+    for one in report.failed:
+        yield from ("", f"{one.check.id} {one.check.title}")
+        yield from (f"  {printable(one.reason)}", f"  {change(one)}")
+        yield from (f"  {at}. {printable(step)}" for at, step in enumerate(one.steps, 1))
+    name = printable(report.driver) or "the driver"
+    yield from ("", f"{name}: {report.verdict}. {summary(report)}.")
+    if report.verdict == UNDECIDED:
+        yield " ".join(_open(report))
+
+
+def _open(report: ConformanceReport) -> Iterator[str]:
+    """Yield why a verdict is undecided."""
+    not_run, not_selected = report.open_musts
+    if not_run:
+        named = f"{', '.join(not_run[:NAMED])}{', …' * (len(not_run) > NAMED)}"
+        yield f"Undecided: {len(not_run)} musts were not run ({named}), see above for the reasons."
+    if not_selected:
+        yield f"{len(not_selected)} musts were not selected: only a run of all can be conformant."
 
 
 def line(outcome: CheckOutcome) -> str:

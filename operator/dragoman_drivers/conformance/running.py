@@ -30,6 +30,7 @@ from dragoman_drivers.conformance.profile import DriverProfile
 from dragoman_drivers.conformance.report import LOG
 from dragoman_drivers.conformance.scenarios import Scenario, all_scenarios
 from dragoman_drivers.conformance.site import CLASS, Setting, Site
+from dragoman_drivers.conformance.starting import StartError
 from dragoman_drivers.conformance.subject import CommandError
 from dragoman_drivers.kubeletplugin.client import CallError
 from dragoman_drivers.throwaway.api import Api, ApiError
@@ -100,6 +101,9 @@ def run(plan: RunPlan, plane: Plane, progress: Progress, *, prefix: str = "n") -
         plane: Where.
         progress: Called with each outcome, from several threads, one at a time.
         prefix: Of the names of nodes; differs between runs on one plane.
+
+    Raises:
+        StartError: The driver ended each time before it had registered and published.
     """
     account = prepare_plane(plane.api(), plan.manifests)
     with tempfile.TemporaryDirectory(prefix="dk-") as folder:
@@ -116,6 +120,9 @@ def run(plan: RunPlan, plane: Plane, progress: Progress, *, prefix: str = "n") -
             ]
             for job in jobs:
                 job.result()
+        error = setting.starts.hopeless
+        if error and not error.rule:
+            raise error
         return board.report()
 
 
@@ -179,16 +186,14 @@ def run_lane(setting: Setting, node: str, scenarios: Sequence[Scenario], board: 
     """Run scenarios one after the other on one node."""
     try:
         with Site(setting, node) as site:
-            for at, one in enumerate(scenarios):
+            for one in scenarios:
                 outcome = run_one(site, one, board.check(one))
+                error = setting.starts.hopeless
+                if error and not error.rule:
+                    return  # the run ends with this error, and has no report
                 board.add(outcome)
                 if site.info is not None and not board.driver:
                     board.driver = site.info.name
-                if site.info is None and outcome.status == FAIL:
-                    for other in scenarios[at + 1 :]:
-                        reason = f"the driver does not start: {outcome.reason}"
-                        board.add(CheckOutcome(board.check(other), NOT_RUN, reason))
-                    return
     except (ApiError, CommandError, OSError, urllib3.exceptions.HTTPError) as error:
         for one in scenarios:
             if one.id not in board._found:  # noqa: SLF001 — the board of this module
@@ -207,6 +212,8 @@ def run_one(site: Site, scenario: Scenario, check: Check) -> CheckOutcome:
         reason = scenario.run(site) or ""
     except FailedError as error:
         status, reason = FAIL, str(error)
+        if isinstance(error, StartError) and site.setting.starts.hopeless:
+            status = FAIL if error.rule == check.id else NOT_RUN
     except NotRunError as error:
         status, reason = NOT_RUN, str(error)
     except (CallError, ApiError, OSError, ValueError, urllib3.exceptions.HTTPError) as error:

@@ -33,27 +33,27 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from dragoman_base import files
-from dragoman_drivers.conformance import documents
+from dragoman_drivers.conformance import documents, starting
 from dragoman_drivers.conformance.checks import FailedError, NotRunError, need
 from dragoman_drivers.conformance.folder import Folder
 from dragoman_drivers.conformance.profile import DriverProfile
 from dragoman_drivers.conformance.proxy import Proxy
-from dragoman_drivers.conformance.subject import DriverInstance, Places, free_port
+from dragoman_drivers.conformance.starting import StartError, Starts
+from dragoman_drivers.conformance.subject import DriverInstance, Places
 from dragoman_drivers.kubeletplugin import client, messages
 from dragoman_drivers.kubeletplugin.client import CallError, Endpoint, HealthStream
 from dragoman_drivers.kubeletplugin.messages import ClaimReference, PluginInfo, Prepared
 from dragoman_drivers.throwaway.api import ApiError
 from dragoman_drivers.throwaway.plane import Plane, PlaneError, Server
+from dragoman_drivers.throwaway.process import free_ports
 
 Json = Mapping[str, Any]
 Found = TypeVar("Found")
-START_SECONDS = 90.0
-"""For a driver to register and to publish, on a busy machine."""
 HEAL_SECONDS = 30.0
 CLASS = "conformance"
 SCHEDULER = "kube-scheduler"
@@ -71,6 +71,7 @@ class Setting:
     folder: Path  # Below which each node has its folders; its path is short
     quick: bool = False  # Whether checks that wait are left out
     shipped: tuple[Json, ...] = ()
+    starts: Starts = field(default_factory=Starts)  # Of the driver, on all nodes
 
 
 class Site:
@@ -184,7 +185,7 @@ class Site:
             node=self.node,
             kubeconfig=str(kubeconfig),
             instance=suffix or "a",
-            http_port=str(free_port()),
+            http_port=str(*free_ports(1)),
             python=sys.executable,
         )
         made = DriverInstance(command or self.setting.command, places, self.root / f"log{suffix}")
@@ -232,31 +233,53 @@ class Site:
                 self.proxy.target = plane.server.url
                 server.process.kill()
 
-    def start(self, *, slices: bool = True) -> None:
+    def start(self) -> None:
         """Start the driver, register it as the kubelet does, and wait for its slices.
 
         Raises:
-            FailedError: It ended, or did not register or publish in time.
+            StartError: It ended, or did not register or publish in time.
         """
+        limit = self.setting.starts.limit()  # a driver that runs and never came up is not tried
         if self.subject.runs:
             return
-        seen = len(self.sockets.events)
+        seen, begin = len(self.sockets.events), time.monotonic()
         self.subject.start()
         self.step("start the driver")
-        self._register(seen)
-        if slices:
-            self.wait(self.pool_complete, START_SECONDS, "the driver to publish its slices")
+        try:
+            self._register(seen, limit)
+            self._publish(begin, limit)
+        except StartError as error:
+            self.setting.starts.failed(error)
+            raise
+        self.setting.starts.succeeded(time.monotonic() - begin)
 
-    def _register(self, seen: int) -> None:
-        deadline = time.monotonic() + START_SECONDS
+    def _register(self, seen: int, limit: float) -> None:
+        deadline, answer = time.monotonic() + limit, ""
         while time.monotonic() < deadline:
-            need(self.subject.runs, f"the driver ended: {self.tail()}")
+            self._runs()
             event = self.sockets.wait({"create", "moved-to"}, ".sock", seen, 0.2)
             if event and not event.name.startswith("."):
-                with contextlib.suppress(CallError):
+                try:
                     self.connect(self.registry / event.name)
+                except CallError as error:
+                    answer = f"GetInfo: {error}"
+                else:
                     return
-        raise FailedError(f"no registration socket within {START_SECONDS:g} s: {self.tail()}")
+        names = sorted(one.name for one in self.registry.iterdir())
+        raise starting.unregistered(limit, names, answer, self.tail())
+
+    def _publish(self, begin: float, limit: float) -> None:
+        ended = time.monotonic() + limit
+        while not self.pool_complete():
+            self._runs()
+            if time.monotonic() > ended:
+                there, requests = self.slices(everything=True), self.proxy.since(begin)
+                raise starting.unpublished(self.driver, limit, there, requests)
+            time.sleep(0.2)
+
+    def _runs(self) -> None:
+        if not self.subject.runs:
+            raise StartError(f"the driver ended: {self.tail()}")
 
     def connect(self, socket: Path) -> PluginInfo:
         """Call GetInfo, and use the endpoint that it names."""

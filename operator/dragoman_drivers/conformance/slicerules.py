@@ -6,8 +6,8 @@ What the API server refuses by itself is not repeated; see `docs/checks.md` for 
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dragoman.allocation import parse_slice, profile
@@ -242,3 +242,17 @@ def one_type(slices: Sequence[Json]) -> str:
 
 def _pools(slices: Sequence[Json]) -> tuple[InventoryPool, ...]:
     return pools(map(parse_slice, slices), profile())
+
+
+RULES: Mapping[str, Callable[[Sequence[Json]], str]] = {
+    "S1": complete,
+    "S3": unique,
+    "S12": counters,
+    "S13": policies,
+    "S16": lambda slices: taints(slices, datetime.now(UTC)),
+    "S17": versions,
+    "N2": own_domain,
+    "N3": standard,
+    "N4": one_type,
+}
+"""By the id of the check; those that need nothing but slices at rest."""

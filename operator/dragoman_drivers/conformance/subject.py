@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dragoman_base import files
 from dragoman_drivers.conformance import reaper
-from dragoman_drivers.throwaway.process import ThrowawayProcess, free_ports
+from dragoman_drivers.throwaway.process import ThrowawayProcess
 
 STOP_SECONDS = 10.0
 MAX_LOG = 16 << 20
@@ -164,8 +164,3 @@ def namespaces() -> tuple[str, ...]:
     prefix = (unshare, "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
     done = subprocess.run([*prefix, "true"], capture_output=True, check=False)  # noqa: S603 — fixed words
     return prefix if done.returncode == 0 else reaper.command()
-
-
-def free_port() -> int:
-    """Return a free port on loopback."""
-    return free_ports(1)[0]

@@ -49,11 +49,11 @@ def test_the_pretended_driver_passes_and_a_part_of_the_checks_is_no_verdict(run:
     status, report, output = run(kit.command(), *only(*GROUPS))
     failed = {one["id"]: one["reason"] for one in report["checks"] if one["status"] == "fail"}
     assert failed == {}
-    assert status == 0
+    assert status == 3
     assert sum(one["status"] == "pass" for one in report["checks"]) > 50
     assert report["driver"] == "pretend.gpu.example.com"
     assert report["verdict"] == "undecided"
-    assert "A must that was not run leaves the verdict open" in output
+    assert "musts were not selected: only a run of all can be conformant" in output
 
 
 def test_a_fault_fails_its_check_alone_with_steps_to_do_it_again(run: Run) -> None:
@@ -64,6 +64,40 @@ def test_a_fault_fails_its_check_alone_with_steps_to_do_it_again(run: Run) -> No
     assert "gpu/big" in failed["reason"]
     assert any("allocate" in step for step in failed["steps"])
     assert "not conformant" in output
+
+
+@pytest.mark.slow  # each waits once for slices that do not come
+@pytest.mark.parametrize(
+    ("fault", "check", "reason"),
+    [
+        ("wrong-count", "S1", "s these are published: pool pretend.gpu.example.com/"),
+        ("other-name", "R2", "the slices say pretend.gpu.example.com; after 90 s these are"),
+        ("hidden-socket", "R1", "sockets in the registry folder: .pretend"),
+    ],
+)
+def test_what_never_comes_names_its_rule_and_is_waited_for_once(
+    run: Run, fault: str, check: str, reason: str
+) -> None:
+    status, report, output = run(kit.command(fault), *only("R", "S1", "P1"))
+    assert status == 1
+    failed = {one["id"]: one["reason"] for one in report["checks"] if one["status"] == "fail"}
+    assert failed.keys() == {check}, failed
+    assert reason in failed[check]
+    others = [one for one in report["checks"] if one["id"] not in {check, "R12"}]
+    assert {(one["status"], one["reason"]) for one in others} == {("not run", failed[check])}
+    assert "To change: " in output
+
+
+def test_a_driver_that_does_not_start_ends_the_run_at_once(
+    throwaway: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman_drivers.throwaway.plane.Plane", lambda *_: nullcontext(throwaway))
+    monkeypatch.setattr(running, "run", partial(running.run, prefix="e"))
+    command = "sh -c 'echo no such flag; exit 3' {node} {kubelet_dir} {cdi_dir}"
+    done = CliRunner().invoke(conformance, ["--driver-command", command])
+    assert done.exit_code == 2
+    assert done.output.splitlines()[-1] == "error: the driver ended: no such flag"
+    assert "not run" not in done.output
 
 
 @pytest.mark.parametrize("name", ["no-policy", "orphan", "forgets"])

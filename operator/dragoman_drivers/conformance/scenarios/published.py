@@ -1,7 +1,6 @@
 """S and N: rules about what is published, applied to the slices that are there."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from dragoman_drivers.conformance import classes, slicerules
@@ -23,22 +22,7 @@ def _register(check: str, rule: Rule) -> None:
     scenario(check, "published")(run)
 
 
-def _taints(slices: Sequence[Any]) -> str:
-    return slicerules.taints(slices, datetime.now(UTC))
-
-
-RULES: dict[str, Rule] = {
-    "S1": slicerules.complete,
-    "S3": slicerules.unique,
-    "S12": slicerules.counters,
-    "S13": slicerules.policies,
-    "S16": _taints,
-    "S17": slicerules.versions,
-    "N2": slicerules.own_domain,
-    "N3": slicerules.standard,
-    "N4": slicerules.one_type,
-}
-for _check, _rule in RULES.items():
+for _check, _rule in slicerules.RULES.items():
     _register(_check, _rule)
 
 

@@ -132,7 +132,8 @@ def kubelet_restart(site: Site) -> str:
     site.step("empty the registry folder")
     time.sleep(0.2)
     # Kubelets leave the folder as it is, so what follows is a measurement and no rule.
-    if _wait(lambda: _registered(site), 5):
+    with contextlib.suppress(FailedError):
+        site.wait(lambda: _registered(site), 5, "GetInfo to answer")
         return "also after the registry folder was emptied"
     site.subject.kill()
     return "not after the registry folder was emptied"
@@ -144,15 +145,6 @@ def _registered(site: Site) -> bool:
         return bool(client.info(site.registration(), 5).name)
     except (FailedError, CallError, OSError):
         return False
-
-
-def _wait(look: object, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if callable(look) and look():
-            return True
-        time.sleep(0.1)
-    return False
 
 
 @scenario("R8", "registration")

@@ -11,7 +11,8 @@ from typing import Any
 from dragoman_base import files
 from dragoman_drivers.conformance.checks import FailedError, NotRunError, need
 from dragoman_drivers.conformance.scenarios import scenario
-from dragoman_drivers.conformance.site import START_SECONDS, Site, reference
+from dragoman_drivers.conformance.site import Site, reference
+from dragoman_drivers.conformance.starting import START_SECONDS
 from dragoman_drivers.kubeletplugin.client import CallError
 
 Json = Mapping[str, Any]

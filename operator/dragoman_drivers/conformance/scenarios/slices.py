@@ -14,7 +14,8 @@ from urllib3.exceptions import HTTPError
 from dragoman_drivers.conformance import slicerules
 from dragoman_drivers.conformance.checks import NotRunError, need
 from dragoman_drivers.conformance.scenarios import scenario
-from dragoman_drivers.conformance.site import START_SECONDS, Site
+from dragoman_drivers.conformance.site import Site
+from dragoman_drivers.conformance.starting import START_SECONDS
 from dragoman_drivers.throwaway.api import ApiError
 
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"

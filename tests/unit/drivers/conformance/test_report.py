@@ -7,7 +7,10 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from click.testing import CliRunner
 
+from dragoman_drivers.cli import driverchecks
+from dragoman_drivers.cli.conformance import conformance
 from dragoman_drivers.conformance import checks, report, running
 from dragoman_drivers.conformance.checks import (
     FAIL,
@@ -122,9 +125,82 @@ def test_checks_are_selected_by_id_group_and_level(
     assert [one.id for one in checks.select(only, skip, level)] == expected
 
 
-def test_an_unknown_check_is_named() -> None:
-    with pytest.raises(ValueError, match=r"unknown check 'Q9'.*--list"):
-        checks.select(["Q9"], [], "info")
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("Q9", "unknown check 'Q9'; `dragoman conformance --list` lists them"),
+        ("S99", "did you mean S1 to S19?"),
+        ("m3", "did you mean M1 to M5?"),
+        ("slices", "did you mean S (ResourceSlices)?"),
+        ("Regstration", "did you mean R (Registration)?"),
+    ],
+)
+@pytest.mark.parametrize("option", ["--only", "--skip", "--explain"])
+def test_an_unknown_check_has_near_names(name: str, meant: str, option: str) -> None:
+    done = CliRunner().invoke(conformance, [option, name])
+    assert done.exit_code == 2
+    assert meant in done.output.replace("'M3'", "'m3'")
+
+
+def test_checks_are_selected_in_lower_case_too() -> None:
+    assert [one.id for one in checks.select(["v", "i3"], ["v1"], "info")] == ["I3", "V2"]
+
+
+def test_each_check_that_can_fail_says_what_to_change() -> None:
+    for one in checks.table():
+        assert one.change.endswith(".") == (one.level != checks.INFO), one.id
+        assert "\n" not in one.change
+
+
+def test_a_failure_says_what_to_change_in_each_form() -> None:
+    found = ConformanceReport("d", "1", outcomes(I3=FAIL))
+    change = checks.by_id()["I3"].change
+    (entry,) = (one for one in report.as_tree(found)["checks"] if "change" in one)
+    assert (entry["id"], entry["change"]) == ("I3", change)
+    text = [*report.as_text(found)]
+    assert text.count(f"  To change: {change}") == 1
+    assert f"To change: {change}" in report.as_junit(found)
+    assert "To change: " in report.as_markdown(found)
+    done = CliRunner().invoke(conformance, ["--explain", "i3"])
+    assert f"To change: {change}" in done.output
+
+
+def test_each_group_has_its_totals_above_its_checks() -> None:
+    text = [*report.as_text(ConformanceReport("d", "1", outcomes(R1=FAIL, R2=NOT_RUN)))]
+    at = text.index("R  Registration: 10 pass, 1 fail, 1 not run")
+    assert [one[:3] for one in text[at + 1 : at + 13]] == [f"R{n}".ljust(3) for n in range(1, 13)]
+    assert "V  Versions: 2 pass" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "status", "last"),
+    [
+        ({}, [], 0, "d: conformant. "),
+        ({"S17": FAIL}, [], 0, "d: conformant. "),
+        ({"P9": NOT_RUN}, [], 3, "Undecided: 1 musts were not run (P9), see above"),
+        ({"P9": NOT_RUN}, ["--allow-undecided"], 0, "Undecided: 1 musts were not run (P9), see"),
+        ({"P9": NOT_RUN, "I3": FAIL}, ["--allow-undecided"], 1, "d: not conformant. "),
+        (dict.fromkeys(checks.by_id(), NOT_RUN), ["--allow-undecided"], 2, "No check was run."),
+    ],
+)
+def test_each_verdict_has_an_exit_status(
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, str],
+    options: list[str],
+    status: int,
+    last: str,
+) -> None:
+    found = ConformanceReport("d", "1", outcomes(**given))
+    monkeypatch.setattr(driverchecks, "_run", lambda *_: found)
+    done = CliRunner().invoke(conformance, ["--driver-command", "x", *options])
+    assert done.exit_code == status
+    assert done.output.splitlines()[-1].startswith(last)
+
+
+def test_a_selection_says_how_many_musts_are_left_out() -> None:
+    text = [*report.as_text(ConformanceReport("d", "1", outcomes()[:50]))]
+    assert text[-1].endswith("musts were not selected: only a run of all can be conformant.")
+    assert "not run (" not in text[-1]
 
 
 GOOD = {
