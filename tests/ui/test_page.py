@@ -330,6 +330,21 @@ def test_problems_scroll_with_the_page_on_a_phone(tmp_path: Path, windows: Windo
     assert box.evaluate("(one) => one.clientHeight") > 600
 
 
+def test_pods_that_wait_scroll_with_the_page_on_a_phone(tmp_path: Path, windows: Windows) -> None:
+    names = [f"waits-{number:02}" for number in range(30)]
+    pods = [pod(name, "web", claims={"gpu": name}) for name in names]
+    claims = [claim(name, "web") for name in names]
+    page = windows(PHONE).page
+    page.goto(written(tmp_path, device_class(), *pods, *claims))
+    box = page.locator(".pods")
+    assert box.evaluate("(one) => one.scrollHeight - one.clientHeight") <= 1
+    expect(page.locator("#waiting summary:visible")).to_have_count(10)
+    page.get_by_role("button", name="Show all 30 pods").press("Enter")
+    expect(page.locator("#waiting summary:visible")).to_have_count(30)
+    expect(page.locator("#waiting summary").nth(10)).to_be_focused()
+    assert box.evaluate("(one) => one.scrollHeight - one.clientHeight") <= 1
+
+
 def test_a_class_leads_to_its_devices_by_keyboard(page: Page) -> None:
     page.locator("#classes .pick", has_text="other").focus()
     page.keyboard.press("Enter")

@@ -249,8 +249,7 @@ class Site:
             self._register(seen, limit)
             self._publish(begin, limit)
         except StartError as error:
-            self.setting.starts.failed(error)
-            raise
+            raise self.setting.starts.failed(error) from None
         self.setting.starts.succeeded(time.monotonic() - begin)
 
     def _register(self, seen: int, limit: float) -> None:

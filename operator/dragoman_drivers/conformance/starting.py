@@ -58,10 +58,11 @@ class Starts:
         with self._lock:
             self._slowest = max(self._slowest, seconds)
 
-    def failed(self, error: StartError) -> None:
-        """Note a start that came to no end."""
+    def failed(self, error: StartError) -> StartError:
+        """Note a start that came to no end; return what the run says of it, on each node."""
         with self._lock:
             self._failure = self._failure or (str(error), error.rule)
+            return self.hopeless or error
 
 
 def unregistered(seconds: float, sockets: Sequence[str], answer: str, log: str) -> StartError:

@@ -41,8 +41,9 @@ def auth(source: Source, commands: tuple[str, ...], output: Output) -> None:
     """Print the permissions you lack, and a ClusterRole that grants all of them.
 
     All commands need permissions to list. Where one holds in one namespace only, they answer for
-    that namespace. `hold`, `drain`, `taint`, `release` and `adopt` write,
-    `ui` watches, `preempt` lists PodDisruptionBudgets and namespaces, and `migrate` the former.
+    that namespace. `hold`, `drain`, `taint`, `release` and `adopt` write, `ui` watches, and gets
+    objects and their Events, `preempt` lists PodDisruptionBudgets and namespaces, and `migrate` the
+    former.
     """
     from dragoman_toolkit.dra.cluster import permissions  # noqa: PLC0415 — heavy, not for --help
 

@@ -30,6 +30,11 @@ class Need:
 
 WATCHED = (Need("watch", "pods"), Need("watch", "resourceclaims", DRA))
 """What a drain follows."""
+LINKED = (
+    *(("pods", ""), ("nodes", ""), ("resourceclaims", DRA)),
+    *(("resourceslices", DRA), ("deviceclasses", DRA), ("devicetaintrules", DRA)),
+)
+"""Plurals and groups of what the page links to, each with its Events."""
 
 
 def holding(namespace: str, *, rules: bool, binding: bool) -> tuple[Need, ...]:
@@ -101,7 +106,8 @@ def of_command(
     held = dict.fromkeys((*WATCHED, *holding(namespace, rules=rules, binding=binding), *undone))
     match command:
         case "ui":
-            return tuple(Need("watch", *plural.partition(".")[::2]) for plural in plurals)
+            watched = (Need("watch", *plural.partition(".")[::2]) for plural in plurals)
+            return (*watched, *(Need("get", *one) for one in LINKED), Need("list", "events"))
         case "hold":
             return tuple(held)
         case "drain":

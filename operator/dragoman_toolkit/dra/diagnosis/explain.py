@@ -82,6 +82,12 @@ def _told(context: click.Context, _: click.Parameter, code: str | None) -> None:
     context.exit()
 
 
+def _complete_code(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    from dragoman_toolkit.dra.diagnosis.reasoncodes import meanings  # noqa: PLC0415 — not for --help
+
+    return completion.items(meanings(), begun)
+
+
 @click.command(epilog=_EXAMPLES)
 @click.argument(
     "words",
@@ -106,6 +112,7 @@ def _told(context: click.Context, _: click.Parameter, code: str | None) -> None:
     is_eager=True,
     expose_value=False,
     callback=_told,
+    shell_complete=_complete_code,
     help="Say what a code in answers, Events and logs means, without a cluster, and end.",
 )
 @click.option("--devices", is_flag=True, help="Print one line for each device and request.")

@@ -74,7 +74,7 @@ def test_a_driver_that_never_started_is_waited_for_once() -> None:
     starts = Starts()
     assert starts.limit() == START_SECONDS
     starts.failed(StartError("S1: incomplete", "S1"))
-    starts.failed(StartError("another", "R2"))
+    assert str(starts.failed(StartError("another", "R2"))) == "S1: incomplete"
     with pytest.raises(StartError, match="S1: incomplete") as raised:
         starts.limit()
     assert raised.value.rule == "S1"
@@ -97,8 +97,7 @@ def site(error: StartError, starts: Starts) -> Site:
     made = SimpleNamespace(steps=[], step=lambda _: None, tail=lambda: "", setting=setting)
 
     def ready() -> None:
-        starts.failed(error)
-        raise error
+        raise starts.failed(error)
 
     made.ready, made.settle = ready, lambda: None
     return cast(Site, made)

@@ -178,6 +178,12 @@ grid.addEventListener("mouseover", ({ target }) => {
   if (target.matches(".holders, .problem, .name b")) target.title = target.textContent;
 });
 document.addEventListener("keydown", (event) => { if (event.key === "Escape" && shown) close(); });
+document.addEventListener("click", (event) => {
+  if (!event.target.closest(".all button")) return; // a narrow page shows some pods at first
+  const next = [...document.querySelectorAll("#waiting summary")].find((one) => !one.offsetParent && !one.parentElement.hidden);
+  document.documentElement.dataset.pods = "all";
+  next?.focus();
+});
 
 // The panel -------------------------------------------------------------------------------------
 function choose(dot) {

@@ -14,6 +14,7 @@ import yaml
 from dragoman_toolkit.dra.cluster.auth import COMMANDS
 from dragoman_toolkit.dra.cluster.permissions import cluster_role
 from dragoman_toolkit.dra.cluster.rights import DRA, Need, of_command
+from dragoman_toolkit.dra.ui.problems import LINKED
 from tests.support.dra import invoke, validator
 
 
@@ -49,7 +50,13 @@ def test_allocations_are_authorized_twice_since_1_36() -> None:
 
 def test_a_drain_evicts_and_the_page_watches() -> None:
     assert {"create pods/eviction", "delete pods"} <= named("drain")
-    assert named("ui") == {"watch pods", f"watch nodes.{DRA}"}
+    assert {"watch pods", f"watch nodes.{DRA}"} <= named("ui")
+
+
+def test_the_page_reads_what_it_links_to() -> None:
+    read = {need.partition(".")[0] for need in named("ui") if not need.startswith("watch ")}
+    plurals = (f"{kind}s".replace("Classs", "Classes").lower() for kind in LINKED)
+    assert read == {*(f"get {plural}" for plural in plurals), "list events"}
 
 
 def test_the_role_has_each_verb_once() -> None:

@@ -1,10 +1,12 @@
 """`explain --reason` says offline what each code means."""
 
+import click
 import pytest
 
 from dragoman.allocation import Code
 from dragoman.claims.reasons import ClaimReason
 from dragoman.diagnosis.obstacles import ObstacleCode
+from dragoman_toolkit.dra.diagnosis.explain import explain
 from dragoman_toolkit.dra.diagnosis.reasoncodes import meanings
 from tests.support.dra import invoke
 
@@ -35,3 +37,9 @@ def test_a_code_that_is_misspelt_has_a_near_name() -> None:
     result = invoke("explain", "--reason", "DeviceInUsed")
     assert result.exit_code == 2
     assert "did you mean DeviceInUse?" in result.output
+
+
+def test_codes_are_completed() -> None:
+    (option,) = (one for one in explain.params if one.name == "reason")
+    found = option.shell_complete(click.Context(explain), "Pool")
+    assert [one.value for one in found] == ["PoolIncomplete", "PoolInvalid", "PoolObsolete"]
