@@ -90,6 +90,7 @@ def test_every_alert_has_its_runbook_on_the_site(site: tuple[Path, str]) -> None
     assert missing == []
 
 
+@pytest.mark.slow
 def test_the_site_fits_and_loads_nothing_from_other_hosts(
     site: tuple[Path, str], browser: Browser
 ) -> None:

@@ -187,6 +187,7 @@ def quickstart(export: str) -> list[str]:
         return [fault for one in commands if (fault := reader.follow(one, Path("docs")))]
 
 
+@pytest.mark.slow
 def test_an_interrupted_demo_cleans_up_and_says_so_by_its_status(folder: Path) -> None:
     with demo(folder) as process:
         read_until(process, STEPS[1].title)

@@ -22,7 +22,7 @@ from tests.support.controlplane.schedulersync import SchedulerSync
 
 Json = dict[str, Any]
 
-FEW = 40
+FEW = 20
 WORLDS = int(os.environ.get("DRAGOMAN_WORLDS", FEW))
 RULES = WORLDS > FEW
 """DeviceTaintRules need a control plane with other gates, which a few worlds are not worth."""

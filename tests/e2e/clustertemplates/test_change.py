@@ -26,7 +26,7 @@ PODS = 200 if NAMESPACES >= 500 else NAMESPACES
 OTHER_CLASS = "other.example.com"
 
 
-@pytest.fixture(scope="module", params=["own", "stock"])
+@pytest.fixture(scope="module", params=["own", pytest.param("stock", marks=pytest.mark.slow)])
 def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """Run a control plane; with `stock`, kube-controller-manager creates the claims."""
     stock = StockController(qps=500, burst=1000) if request.param == "stock" else None

@@ -150,6 +150,7 @@ def test_a_ready_node_frees_it_after_its_kubelet_had_the_time(setup: Setup) -> N
     wait_for(freed, 60, message="the claim to be freed")
 
 
+@pytest.mark.slow
 def test_kills_of_the_operator_free_nothing(setup: Setup, operator: OperatorProcess) -> None:
     claim, node = running_pod(setup)
     operator.kill()
@@ -260,6 +261,7 @@ def test_a_tenant_neither_shortens_a_wait_nor_ends_it(
 
 
 @pytest.mark.hostile("safe release")
+@pytest.mark.slow
 def test_records_that_a_tenant_writes_only_lengthen_the_wait(
     setup: Setup, operator: OperatorProcess, tries: Tries
 ) -> None:

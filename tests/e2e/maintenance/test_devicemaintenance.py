@@ -72,6 +72,7 @@ def after(**time: float) -> str:
     return f"{datetime.now(UTC) + timedelta(**time):%Y-%m-%dT%H:%M:%SZ}"
 
 
+@pytest.mark.slow
 def test_a_killed_operator_continues(site: Site, ward: Ward) -> None:
     ward.pod("a", node=0, labels={"app": ward.name})
     ward.pod("b", node=0, labels={"app": ward.name})

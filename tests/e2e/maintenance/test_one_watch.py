@@ -46,6 +46,7 @@ def ward(plane_with_rules: ControlPlane) -> Iterator[Ward]:
     uninstall(plane)
 
 
+@pytest.mark.slow
 def test_each_resource_is_watched_once_and_only_findings_list(ward: Ward) -> None:
     audit = ward.plane.audit
     ward.pod("idle", node=1)

@@ -120,12 +120,11 @@ def test_a_new_leader_goes_on_in_the_mode_that_the_lease_keeps(
     setup.published("next")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "comes",
-    [
-        pytest.param(True, id="the stock controller comes"),
-        pytest.param(False, id="the stock controller goes", marks=pytest.mark.slow),
-    ],
+    [True, False],
+    ids=["the stock controller comes", "the stock controller goes"],
 )
 def test_a_hand_over_under_churn_leaves_no_duplicate(
     setup: Setup, make_operator: MakeOperator, comes: bool

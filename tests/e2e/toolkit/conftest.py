@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.toolkit.stage import Stage
 from tests.support.controlplane.plane import ControlPlane
 
-WORLDS = int(os.environ.get("DRAGOMAN_WORLDS", "40"))
+WORLDS = int(os.environ.get("DRAGOMAN_WORLDS", "24"))
 """`make test-explain` tries more."""
 SEED = int(os.environ.get("DRAGOMAN_SEED", "0"))
 """The first world; `make test-explain SEED=400 WORLDS=400` tries the second 400."""
