@@ -1,7 +1,9 @@
 """The operator: builds, starts and stops the components of either process."""
 
 import asyncio
+import ctypes
 import gc
+import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -28,6 +30,8 @@ from dragoman.settings import Settings
 from dragoman_webhooks import metrics as webhook_metrics
 
 LEASE_NAME = "dragoman-operator"
+TRIM = 60.0
+"""Seconds between two returns of memory."""
 
 log = logger("dragoman")
 
@@ -127,6 +131,8 @@ class Operator:
             manager.watches, lambda: max((one() for one in process.busy), default=0.0)
         )
         manager.spawn("liveness", self._liveness.run())
+        if surroundings.current().alone and sys.platform != "win32":
+            manager.spawn("memory", return_memory())
 
     async def _join(self, process: Process) -> None:
         """Prepare a process for controllers that write, while it holds the Lease."""
@@ -193,6 +199,17 @@ class Operator:
         if self._liveness.unreachable():
             return "the API server cannot be reached"
         return self._manager.unready()
+
+
+async def return_memory() -> None:
+    """Return freed memory to the system: glibc keeps what lies between live objects for good.
+
+    That grows for hours while objects come and go; to return it takes milliseconds.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)  # of glibc alone
+    while True:
+        await asyncio.sleep(TRIM)
+        trim(0)
 
 
 def _registries(settings: Settings) -> tuple[CollectorRegistry, ...]:
