@@ -323,6 +323,10 @@ def _values() -> Iterator[Content]:
             ("resource.k8s.io", "resource.k8s.io/v2", "resources.k8s.io/v1"),
         ),
         "kind": (("kind",), ("ResourceClaims", "Resourceclaim")),
+        "finalizers": (
+            ("metadata", "finalizers"),
+            (["x"], ["example.com/a"], ["orphan"], ["a b/c"]),
+        ),
     }
     for name, (steps, values) in given.items():
         for number, value in enumerate(values):
@@ -470,7 +474,7 @@ def _pods() -> Iterator[Content]:
         "nvidia-gpu",
         "gpu.amd.com",
     ):
-        for amount in ("1", "1.5"):
+        for amount in ("1", "1.5", "-2"):
             known = frozenset({"dra/extended-resource"}) if "1g.7" in name else frozenset[str]()
             one = pod({"limits": {name: amount}})
             yield Content(f"limit-{name.replace('/', '-')}-{amount}", [one], known)

@@ -56,7 +56,9 @@ def check_grace(obj: Object, _: Context) -> Iterator[Problem]:
     """Find pods with claims that are deleted at once (kubernetes/kubernetes#141471)."""
     for pods in obj.pod_specs:
         grace = pods.spec.get("terminationGracePeriodSeconds")
-        if type(grace) is int and grace == 0 and any(pod_claims(pods)):
+        # KubeVirt gives the pod of a virtual machine more time than the machine itself.
+        machine = "domain" in pods.spec
+        if type(grace) is int and grace == 0 and not machine and any(pod_claims(pods)):
             steps = (*pods.steps, "terminationGracePeriodSeconds")
             message = (
                 f"{render(steps)}: 0 takes a pod out of the API immediately: its devices may go to "

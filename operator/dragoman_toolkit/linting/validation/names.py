@@ -181,8 +181,9 @@ def check_metadata(errors: Errors, obj: Object) -> None:
         errors.invalid((*place, "namespace"), obj.namespace, fault)
     check_labels(errors, place, metadata)
     for index, name in enumerate(sequence(metadata.get("finalizers"))):
-        # validateKubeFinalizerName of pkg/apis/core/validation
-        fault = qualified_fault(text(name)) or ("" if "/" in text(name) else _FINALIZER_WORDS)
+        # validateKubeFinalizerName of pkg/apis/core/validation, which custom resources do not pass
+        plain = "/" not in text(name) and (obj.in_group or obj.group in ("", "apps", "batch"))
+        fault = qualified_fault(text(name)) or (_FINALIZER_WORDS if plain else "")
         if fault and name not in _FINALIZERS:
             errors.invalid((*place, "finalizers", index), name, fault)
     _check_owners(errors, (*place, "ownerReferences"), metadata.get("ownerReferences"))

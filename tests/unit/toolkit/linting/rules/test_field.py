@@ -419,6 +419,16 @@ def test_virtual_machines_use_claims_by_their_devices() -> None:
     assert "Not found" in words(text.replace("CLAIM", "gpus"))
 
 
+def test_a_machine_without_grace_leaves_its_pod_some() -> None:
+    text = (
+        "apiVersion: kubevirt.io/v1\nkind: VirtualMachineInstance\nmetadata: {name: a}\nspec:\n"
+        f"  terminationGracePeriodSeconds: 0\n  resourceClaims: {TEMPLATED}\n"
+        "  domain: {devices: {gpus: [{name: g, claimName: gpu, requestName: gpu}]}}\n"
+    )
+    assert ids(text) == []
+    assert ids(text.replace("metadata: {", "metadata: {finalizers: [x], ")) == []
+
+
 @pytest.mark.parametrize("devices", ["gpus", "hostDevices"])
 def test_an_instance_of_a_virtual_machine_uses_them_too(devices: str) -> None:
     text = (
