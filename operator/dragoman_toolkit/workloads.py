@@ -141,7 +141,8 @@ def shaped(tree: Any) -> Iterator[PodSpec]:
         if isinstance(value, list):
             stack += [((*steps, index), one, copies) for index, one in enumerate(value)]
         elif isinstance(value, dict):
-            known = _KINDS.get(_kind_of(value)) if steps else None
+            whole = steps and "apiVersion" in value and value.get("spec")  # no mere reference
+            known = _KINDS.get(_kind_of(value)) if whole else None
             found = PodSpec(steps, value, None if everywhere else copies)
             if known:
                 for one in known.find(value):  # a manifest within another one

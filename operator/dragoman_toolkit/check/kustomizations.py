@@ -33,6 +33,9 @@ PATCH = "kustomize patch"
 PART = "file of a kustomization"
 COMPONENT = "file of a kustomize component"
 VALUES = "values file"
+ASSERTION = "assertion of a test"
+_ASSERTION = re.compile(r".*\d-(assert|errors?)\b.*")
+"""Files of kuttl and chainsaw with the parts that they compare (kuttl.dev/docs/testing)."""
 _MAX_LEVELS = 32
 """Folders above a file that may hold a kustomization which names it."""
 _MAX_PATH = 1024
@@ -86,6 +89,8 @@ class Layout:
         path = Path(os.path.abspath(name))  # noqa: PTH100 — links stay
         if path.name not in KUSTOMIZATIONS and not self._components.isdisjoint(path.parents):
             return COMPONENT
+        if _ASSERTION.fullmatch(path.name):
+            return ASSERTION
         values = "values" in path.stem and not self._charts.isdisjoint(list(path.parents)[:2])
         return self.parts.get(path, VALUES if values else "")
 

@@ -185,6 +185,10 @@ def test_a_manifest_within_another_one_counts_its_own_pods() -> None:
     (pods,) = found.pods
     assert pods.copies == 3
     assert pods.steps == ("spec", "components", 0, "template", "spec", "template", "spec")
+    for kind, version in (("Pod", "v1"), ("VirtualMachineInstance", "kubevirt.io/v1")):
+        owner = {"apiVersion": version, "kind": kind, "name": "a"}
+        assert workload({"apiVersion": "v1", "kind": "Event", "involvedObject": owner}) is None
+        assert workload({"kind": "Test", "results": [{"kind": kind}]}) is None
     daemons = {"apiVersion": "apps.kruise.io/v1alpha1", "kind": "DaemonSet"}
     kruise = workload({**daemons, "spec": {"template": TEMPLATE}})
     assert kruise is not None

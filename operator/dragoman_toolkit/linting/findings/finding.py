@@ -185,6 +185,7 @@ _PLURALS = {
     "value with a placeholder": "values with placeholders",
     "file of a kustomization": "files of kustomizations",
     "value that a patch may complete": "values that patches may complete",
+    "assertion of a test": "assertions of tests",
     "object encrypted by SOPS": "objects encrypted by SOPS",
     "file of a kustomize component": "files of kustomize components",
 }

@@ -248,6 +248,15 @@ def test_what_is_unreadable_and_no_manifest_is_left_alone(checkout: Path) -> Non
     assert run(".").exit_code == 2
 
 
+@pytest.mark.parametrize("name", ["00-assert.yaml", "e2e/step-04-assert-1.yaml", "1-errors.yaml"])
+def test_an_assertion_of_a_test_is_left_alone(checkout: Path, name: str) -> None:
+    (checkout / "e2e").mkdir()
+    (checkout / name).write_text(written(claim(WRONG)))
+    assert "left 1 assertion of a test alone" in run(name).stderr
+    (checkout / "assertions.yaml").write_text(written(claim(WRONG)))
+    assert run("assertions.yaml").exit_code == 1
+
+
 def test_an_anchor_may_be_defined_again(checkout: Path) -> None:
     text = f"first: &gpu 1\nagain: &gpu {{a: 2}}\n---\n{written(claim(WRONG))}"
     text += "labels: [&one a, &one b, *one]\n"
