@@ -59,7 +59,7 @@ BUDGETS = {
     "cel": 13_500,
     "configs": 4_500,
     "webhooks": 2_600,
-    "dragoman": 43_000,
+    "dragoman": 43_150,
     "toolkit": 34_200,
     "drivers": 9_800,
 }
