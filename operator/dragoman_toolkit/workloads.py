@@ -92,6 +92,7 @@ class Workload:
     # How many sets of pods there are that are of use only together; 0 where each pod is alone
     gangs: int = 0
     suspended: bool = False  # Whether its controller makes no pods yet
+    least: int = 0  # Pods that a gang needs at once; 0 for all of them
 
     def title(self, namespace: str) -> str:
         """Return kind, namespace and name.
@@ -120,6 +121,7 @@ def workload(tree: Tree) -> Workload | None:
         found,
         known.gangs(spec) if known else _grouped(found),
         bool(spec.get("suspend")),
+        _number(spec, "minAvailable", 0) if group == "batch.volcano.sh" else 0,
     )
 
 

@@ -6,7 +6,9 @@ from functools import reduce
 
 from dragoman.allocation import Code, class_of
 from dragoman.allocation.extendedresources import NAME as EXTENDED
+from dragoman.allocation.reasons.obstacles import DeviceObstacle
 from dragoman.allocation.requests.expressions import Expression
+from dragoman.diagnosis.crowding import crowded
 from dragoman.diagnosis.meant import RequestDevices
 from dragoman.diagnosis.selectorparts import (
     Comparison,
@@ -23,6 +25,7 @@ from dragoman.model.amounts import AmountError, amount
 from dragoman.model.device import Content
 from dragoman.model.requests import Constraint
 from dragoman_base.words import natural
+from dragoman_base.words.nearnames import nearest
 
 SHOWN = 2
 """Parts of one selector that are named."""
@@ -39,7 +42,7 @@ def impossible(
         devices: Of each request on these nodes.
     """
     found = [*_of_requests(world, devices)]
-    found = found or [*_together(devices)] or [*_constraints(nodes, devices)]
+    found = found or [*crowded(world, devices)] or [*_constraints(nodes, devices)]
     return tuple(dict.fromkeys(found or [_apart(devices)]))
 
 
@@ -68,7 +71,7 @@ def _alone(world: World, one: RequestDevices) -> str:
     """Say why a request can never be served alone; empty where it can."""
     if not one.most:
         return _nothing(world, one)
-    if one.wanted <= one.most:
+    if one.wanted <= one.most or one.shareable:
         return ""
     return _too_many(world, one, one.wanted, one.most)
 
@@ -101,6 +104,8 @@ def _nothing(world: World, one: RequestDevices) -> str:
     if not contents:
         kind = one.request.device_class.name
         return f"no device of class {kind} is on the nodes where the pod may run"
+    if unknown := one.lacking((Code.CAPACITY_UNKNOWN,)):
+        return _unknown_capacity(unknown)
     if suited := one.lacking():
         return next(iter(_capacities(suited.values())), "")
     if lacking := one.lacking((Code.CONSTRAINT_FAILED,)):
@@ -113,6 +118,14 @@ def _nothing(world: World, one: RequestDevices) -> str:
         return " and ".join(never_true(part, contents) for part in failing[:SHOWN])
     texts = " && ".join(part.text for part in one.parts if driver_of(part) == "")
     return f"no device meets {texts} at once" if texts else "no device meets its selectors"
+
+
+def _unknown_capacity(unknown: Mapping[Content, DeviceObstacle]) -> str:
+    """Say that no device has a capacity of which a request wants a part."""
+    name = str(next(iter(unknown.values())).details.get("capacity"))
+    there = {full.rpartition("/")[2] for content in unknown for full in content.capacity}
+    near = nearest(name.rpartition("/")[2], there)
+    return f"no device has capacity {name}" + (f": did you mean {near}?" if near else "")
 
 
 def _is_of_driver(one: RequestDevices, content: Content) -> bool:
@@ -153,7 +166,9 @@ def never_true(part: Expression, contents: Sequence[Content]) -> str:
         values = {value for content in contents for value in values_of(content, part.reads[0])}
         most = reduce(lambda one, other: other if _larger(other, one) else one, sorted(values))
         if any(_larger(wanted, value) for value in values) and not _larger(most, wanted):
-            return f"{part.reads[0][2]} {wanted} wanted, {most} is the most of a device"
+            more = "" if _larger(wanted, most) else "more than "
+            name = part.reads[0][2]
+            return f"{name} {more}{wanted} wanted, {most} is the most of a device"
     return _compared(compared, contents) if compared else _generic(part, contents)
 
 
@@ -185,34 +200,6 @@ def _generic(part: Expression, contents: Sequence[Content]) -> str:
 
 
 # All requests together ----------------------------------------------------------------------------
-
-
-def _together(devices: Sequence[RequestDevices]) -> Iterator[str]:
-    """Yield requests that want the same devices, and more than any node has of them."""
-    single = [one for one in devices if "/" not in one.name and not one.request.admin]
-    by_devices: defaultdict[object, list[RequestDevices]] = defaultdict(list)
-    for one in single:
-        key = frozenset((node, frozenset(there)) for node, there in one.meant.items())
-        by_devices[key].append(one)
-    for group in by_devices.values():
-        wanted = sum(one.wanted for one in group)
-        shared = any(
-            content.shareable for there in group[0].meant.values() for content in there.values()
-        )
-        if len(group) > 1 and wanted > group[0].most and not shared:
-            full = [node for node, there in group[0].meant.items() if len(there) == group[0].most]
-            most = f"the most of one node is {group[0].most}"
-            if group[0].claim.endswith(EXTENDED):
-                kinds = dict.fromkeys(
-                    one.request.device_class.extended_resource or one.name for one in group
-                )
-                yield f"{wanted} x {listed(kinds)} wanted, {most}"
-                continue
-            names = f"requests {listed(one.name for one in group)}"
-            if len({one.name for one in group}) < len(group):
-                names = f"claims {listed(one.claim.rpartition('/')[2] for one in group)}"
-            there = shortened(sorted(full, key=natural))
-            yield f"{names} want {wanted} devices on one node, {most} ({there})"
 
 
 def _constraints(nodes: Sequence[NodeFact], devices: Sequence[RequestDevices]) -> Iterator[str]:

@@ -166,7 +166,8 @@ def _parts(inventory: Inventory, nodes: list[NodeAnswer]) -> Iterator[tuple[str,
             yield str(reason.code), wording.unready_text(reason)
     short = short_of(first)
     if not short and first.requests and not isinstance(first.outcome, BudgetExceeded):
-        yield str(Code.NO_COMBINATION), f"no combination serves all requests ({_counts(first)})"
+        text = f"no combination serves all requests ({_counts(first)})"
+        yield str(Code.NO_COMBINATION), "; ".join((text, *_compared(first)))
     for one in short:
         label = _label(first, one)
         for code, text in _request_parts(inventory, nodes, one):
@@ -176,6 +177,14 @@ def _parts(inventory: Inventory, nodes: list[NodeAnswer]) -> Iterator[tuple[str,
     if isinstance(first.outcome, BudgetExceeded):
         text = "the search is so large that the scheduler may run into its time-out of 10 s"
         yield str(Code.TIMEOUT), text
+
+
+def _compared(node: NodeAnswer) -> Iterator[str]:
+    """Yield the values that constraints compare, of devices that serve a request each."""
+    for reason in node.others:
+        if reason.code is Code.CONSTRAINT_FAILED and (values := reason.details.get("values")):
+            seen = (f"{value} ({many})" for value, many in values.items())
+            yield f"{reason.details.get('attribute')} of free devices is {wording.shortened(seen)}"
 
 
 def _label(node: NodeAnswer, found: Rivals) -> str:

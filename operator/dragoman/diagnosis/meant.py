@@ -42,6 +42,11 @@ class RequestDevices:
         return max(map(len, self.meant.values()), default=0)
 
     @property
+    def shareable(self) -> bool:
+        """Whether a device that it means serves several requests at once."""
+        return any(one.shareable for there in self.meant.values() for one in there.values())
+
+    @property
     def parts(self) -> tuple[Expression, ...]:
         """The conjuncts of its selectors."""
         return tuple(

@@ -28,7 +28,7 @@ from dragoman.diagnosis.nearness import distance
 from dragoman.diagnosis.obstacles import MISSING
 from dragoman.diagnosis.slips import slips
 from dragoman.diagnosis.subject import Subject
-from dragoman.diagnosis.wording import amount_text, shortened, value_text
+from dragoman.diagnosis.wording import amount_text, have, shortened, value_text
 from dragoman.inventory.facts.world import NodeFact, World
 from dragoman_base.words import natural
 
@@ -197,4 +197,5 @@ def _elsewhere(
     most = ", ".join(
         amount_text(max(one.room.amounts.get(name, 0) for one in serving)) for name in short
     )
-    return [Cause(RESOURCES, f"{there} has the devices, {wanted}, at most {most} there")]
+    verb = have(len(serving))
+    return [Cause(RESOURCES, f"{there} {verb} the devices, {wanted}, at most {most} there")]

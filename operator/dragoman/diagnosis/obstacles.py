@@ -272,6 +272,13 @@ def without_guess(world: World, found: Obstacle) -> Obstacle:
     return replace(found, remedy=remedy, written="", meant="")
 
 
+def _near_elsewhere(name: str, known: Iterable[str]) -> str:
+    """Return a near name of another namespace, and where it is; empty for none."""
+    spaces = {key.partition("/")[2]: key.partition("/")[0] for key in known}
+    near = nearest(name, spaces)
+    return f"{near} of namespace {spaces[near]}" if near else ""
+
+
 def missing_object(world: World, namespace: str, name: str, *, template: bool) -> Obstacle:
     """Return the obstacle of a template or claim that does not exist, with what may be meant."""
     known = world.templates if template else world.claims
@@ -283,6 +290,12 @@ def missing_object(world: World, namespace: str, name: str, *, template: bool) -
     elif others := elsewhere(f"{namespace}/{name}", known):
         there = ", ".join(others[:3])
         remedy = f"{name} is in namespace {there}; {word}s do not cross namespaces"
+    elif f"{namespace}/{name}" in (world.claims if template else world.templates):
+        other = "ResourceClaim" if template else "ResourceClaimTemplate"
+        field = "resourceClaimName" if template else "resourceClaimTemplateName"
+        remedy = f"{name} is a {other}: write {field}"
+    elif there := _near_elsewhere(name, known):
+        remedy = f"did you mean {there}? {word.capitalize()}s do not cross namespaces"
     elif template:
         remedy = f"create template {name}"
     else:

@@ -139,7 +139,7 @@ def _of_part(
 
 
 def _of_name(
-    part: Expression, of_class: str, path: Sequence[str], contents: Iterable[Content]
+    part: Expression, of_class: str, path: Sequence[str], contents: Sequence[Content]
 ) -> Slip:
     kind, domain, name = path
     known = {_qualified(one, full) for one in contents for full in _names(one, kind)}
@@ -155,7 +155,23 @@ def _of_name(
         found = Candidate(new, domain, there, f"write {there}")
     else:
         found = Candidate(new, part.text, new, f"write {there}/{local}")
-    return Slip(wrong, part.text, (found,), of_class=of_class)
+    values = {one for content in contents for one in values_of(content, (kind, there, local))}
+    compared = comparison(part)
+    if compared is None or not compared.is_text or compared.value in values:
+        return Slip(wrong, part.text, (found,), of_class=of_class)
+    both = tuple(
+        Candidate(
+            new.replace(compared.literal, _quoted(value)),
+            *(part.text, new.replace(compared.literal, _quoted(value))),
+            f"did you mean {local}, and {_quoted(value)} in place of {compared.literal}?",
+        )
+        for value in near(compared.value, values)
+    )
+    return Slip(wrong, part.text, (found, *both), of_class=of_class)
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _driver(part: Expression, driver: str, guess: str) -> tuple[Candidate, ...]:
@@ -189,7 +205,7 @@ def _of_value(
     name = compared.path[-1]
     offered = []
     for value in near(compared.value, counts.keys()):
-        quoted = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        quoted = _quoted(value)
         text = f"did you mean {quoted} ({counts[value]})?"
         if value.casefold() == compared.value.casefold():
             text = f"values are case-sensitive: did you mean {value}?"

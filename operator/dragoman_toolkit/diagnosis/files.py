@@ -38,6 +38,7 @@ class PlannedWorkload:
     title: str  # Kind, namespace and name
     pods: tuple[PlannedPods, ...]  # What it makes
     gangs: int = 0  # How many sets of pods are placed whole or not at all; 0 where each is alone
+    least: int = 0  # Pods of a set that are of use without the rest; 0 where all are needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,10 @@ def overlaid(snapshot: Snapshot, trees: Iterable[Any], namespace: str) -> Planne
     named: dict[str, list[str]] = {"resourceclaims": [], "resourceclaimtemplates": []}
     workloads: dict[str, PlannedWorkload] = {}
     left_out = []
+    read = [*flat(trees)]
+    least = {_key(_named(one, namespace)): _least(one) for one in read if _is_group(one)}
     pods = objects.setdefault("pods", {})
-    for tree in flat(trees):
+    for tree in read:
         kind = str(tree.get("kind"))
         found = workload(tree) if kind == "Pod" or kind not in KINDS else None
         if kind in KINDS and found is None:
@@ -97,7 +100,7 @@ def overlaid(snapshot: Snapshot, trees: Iterable[Any], namespace: str) -> Planne
         elif found is not None:
             made = [*_pods(tree, found, namespace, pods)]
             pods.update({_key(document): document for document, _ in made})
-            _add(workloads, found.title(namespace), made, found.gangs)
+            _add(workloads, found.title(namespace), made, found, least)
     return PlannedCluster(
         replace(snapshot, objects={plural: tuple(one.values()) for plural, one in objects.items()}),
         tuple(workloads.values()),
@@ -110,17 +113,52 @@ def _add(
     workloads: dict[str, PlannedWorkload],
     title: str,
     made: Iterable[tuple[Document, int | None]],
-    gangs: int,
+    of: Workload,
+    least: Mapping[str, int | None],
 ) -> None:
-    """Add a workload; pods of one group that are objects of their own become one."""
+    """Add a workload; pods of one group that are objects of their own become one.
+
+    Args:
+        workloads: Those so far, by title.
+        title: Its title.
+        made: Its pods, and how many of each there may be.
+        of: What makes them.
+        least: Pods that each group of the files needs at once; None where each pod is alone.
+    """
     found = tuple((document, PlannedPods(_key(document), copies)) for document, copies in made)
     group = next(filter(None, (_group(document) for document, _ in found)), "")
-    title = f"PodGroup {group}" if group and not gangs else title
-    gangs = 1 if group and not gangs else gangs
-    before = workloads[title].pods if title in workloads and group else ()
+    alone = bool(group) and least.get(group, 0) is None
+    gangs = 0 if alone else of.gangs
+    title = f"PodGroup {group}" if group and not (gangs or alone) else title
+    gangs = 1 if group and not (gangs or alone) else gangs
+    before = workloads[title].pods if title in workloads and group and not alone else ()
     pods = tuple(one for _, one in found)
     kept = [one for one in before if one.key not in {new.key for new in pods}]
-    workloads[title] = PlannedWorkload(title, (*kept, *pods), gangs)
+    enough = (least.get(group) or of.least) if gangs == 1 else 0
+    workloads[title] = PlannedWorkload(title, (*kept, *pods), gangs, enough)
+
+
+def _is_group(tree: Mapping[str, Any]) -> bool:
+    return tree.get("kind") == "PodGroup" and "scheduling" in str(tree.get("apiVersion"))
+
+
+def _least(group: Mapping[str, Any]) -> int | None:
+    """Return how many pods a PodGroup needs at once; 0 for all, None where each is alone.
+
+    Sources: scheduling.k8s.io/v1alpha2 (`schedulingPolicy`); `minMember` of Volcano, KAI and the
+    scheduler plugin Coscheduling.
+    """
+    spec = _inside(group, ("spec",))
+    policy = _inside(spec, ("schedulingPolicy",))
+    if "basic" in policy:
+        return None
+    found = _inside(policy, ("gang",)).get("minCount", spec.get("minMember"))
+    return found if type(found) is int and found > 0 else 0
+
+
+def _named(tree: Mapping[str, Any], namespace: str) -> Document:
+    metadata = _inside(tree, ("metadata",))
+    return {"metadata": {"namespace": namespace, **metadata}}
 
 
 def _group(pod: Document) -> str:

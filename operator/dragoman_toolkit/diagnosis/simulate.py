@@ -33,6 +33,7 @@ class Placement:
     """Where the pods of a workload fit."""
 
     whole: bool = False  # Whether sets of pods were placed whole or not at all
+    least: int = 0  # Pods of a set that were enough; 0 where all of them were needed
     # Names of the pods by node, in the order of placing
     nodes: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     refused: list[str] = field(default_factory=list)  # Pods that fit nowhere
@@ -69,6 +70,7 @@ class PlacedWorkload:
     title: str  # Kind, namespace and name; empty where it is the only one
     sets: tuple[tuple[Copies, ...], ...]  # Pods that are placed in this order
     whole: bool = False  # Whether a set has all of its pods placed, or none
+    least: int = 0  # Pods of a set that are placed without the rest; 0 for none
 
 
 def place(
@@ -104,12 +106,13 @@ class _Filling:
 
     def place(self, workload: PlacedWorkload) -> Placement:
         """Place the sets of a workload; what a set has no room for, no later one alike has."""
-        placement = Placement(workload.whole)
+        placement = Placement(workload.whole, workload.least)
         for parts in workload.sets:
             before, mark = replace(placement), self.room.mark
             before.nodes, before.devices = _copied(placement.nodes), dict(placement.devices)
             refused = [name for copies in parts for name in self._copies(placement, copies)]
-            if refused and workload.whole:
+            placed = placement.placed - before.placed
+            if refused and workload.whole and placed < (workload.least or placed + 1):
                 self.room.undo(mark)
                 placement.nodes, placement.devices = before.nodes, before.devices
                 refused = [name for copies in parts for name in copies.names]

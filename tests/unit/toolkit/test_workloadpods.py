@@ -258,6 +258,44 @@ def test_pods_of_one_podgroup_are_one_gang(tmp_path: Path) -> None:
     assert places(found) == [("PodGroup ns/ranks", 0, 3)]
 
 
+def pod_group(**spec: Any) -> Json:
+    about = {"name": "ranks", "namespace": "ns"}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": about,
+        "spec": spec,
+    }
+
+
+@pytest.mark.parametrize(
+    ("group", "placed"),
+    [
+        pytest.param(pod_group(schedulingPolicy={"gang": {"minCount": 2}}), 2, id="two suffice"),
+        pytest.param(pod_group(schedulingPolicy={"gang": {"minCount": 3}}), 0, id="all are needed"),
+        pytest.param(pod_group(schedulingPolicy={"basic": {}}), 2, id="each is alone"),
+        pytest.param(
+            {**pod_group(minMember=2), "apiVersion": "scheduling.x-k8s.io/v1alpha1"},
+            2,
+            id="Coscheduling",
+        ),
+    ],
+)
+def test_a_podgroup_says_how_many_of_its_pods_are_needed(
+    tmp_path: Path, group: Json, placed: int
+) -> None:
+    pods = [pod(f"rank-{end}", templates={"gpu": "one"}) for end in range(3)]
+    for one in pods:
+        one["spec"]["schedulingGroup"] = {"podGroupName": "ranks"}
+    found = simulated(tmp_path, group, *pods, devices=2, status=1)
+    assert sum(one["placed"] for one in found["workloads"]) == placed
+    file = tmp_path / "group.yaml"
+    file.write_text(yaml.safe_dump_all([template_of(1, "one"), group, *pods]))
+    said = invoke("explain", "-f", file, "--snapshot", tmp_path / "cluster.jsonl").stdout
+    enough = "PodGroup ns/ranks: 2 of 3 pods fit together; it needs 2 at once." in said
+    assert enough is (placed == 2 and "basic" not in str(group))
+
+
 def test_workloads_of_one_name_are_kept_apart(tmp_path: Path) -> None:
     job = {**deployment("same", 1), "apiVersion": "batch/v1", "kind": "Job"}
     found = simulated(tmp_path, deployment("same", 2), job, devices=8, status=0)

@@ -13,18 +13,21 @@ from dragoman.diagnosis.subject import Subject
 from dragoman.diagnosis.wording import node_lacks, words
 from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.inventory.ages import UNKNOWN
+from dragoman.inventory.facts.world import World
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.inventory.usage.waiting import extended_resources
 from dragoman.model.claim import Claim
 from dragoman.model.metadata import Metadata
 from dragoman.model.pod import TERMINAL_PHASES
 from dragoman_base.words import listed
+from dragoman_base.words.nearnames import nearest
 from dragoman_toolkit.diagnosis import started
 from dragoman_toolkit.diagnosis.containers import misuses
 from dragoman_toolkit.diagnosis.suggestions.suggest import confirmed, suggest
 from dragoman_toolkit.dra.diagnosis import text
 from dragoman_toolkit.dra.diagnosis.report import DiagnosisView, report
 from dragoman_toolkit.dra.inventory import who_table
+from dragoman_toolkit.dra.kinds import WORKLOADS
 from dragoman_toolkit.dra.missing import elsewhere, missing
 from dragoman_toolkit.dra.output import Cell, Exit, Report, Table, Unusable
 from dragoman_toolkit.dra.preemption.reading import explained_plan, sentence
@@ -164,10 +167,22 @@ def _not_found(view: DiagnosisView, kind: str, key: str, more: str = "") -> Unus
         if (one.plural, one.name) == (plural, key):
             return Unusable(f"{kind} {key} is malformed: {one.problem}")
     known = {"pod": world.pods, "resourceclaim": world.claims}.get(kind, world.templates)
-    name = key.partition("/")[2]
+    namespace, _, name = key.partition("/")
+    if kind == "pod" and (meant := _kind_meant(world, namespace)):
+        return Unusable(f"{kind} {key} not found{more}; {meant}")
     words = {"pod": "pod", "resourceclaim": "claim"}.get(kind, "template")
     hint = elsewhere(key, known, f"kubectl dra explain {words} {name}")
     return missing(world, f"{kind} {key} not found{more}{hint}", plural)
+
+
+def _kind_meant(world: World, word: str) -> str:
+    """Say which kind a word may stand for that is the namespace of nothing; empty for none."""
+    if any(one.pod.metadata.namespace == word for one in world.pods.values()):
+        return ""
+    near = nearest(word, [*WORKLOADS, "pod"])
+    if near:
+        return f"did you mean {near}/…?"
+    return f"where {word} is to be a kind, there are: pod, {', '.join(WORKLOADS)}"
 
 
 def _searched(view: DiagnosisView, subject: Subject, title: str, *, planned: bool) -> Report:

@@ -123,7 +123,7 @@ def simulate(  # noqa: PLR0913, PLR0917 — one parameter for each option
     The pods are those of manifests, of a file of several workloads or of Helm's and kustomize's
     output too, or of a pod or workload of the cluster: its pods that wait, or N more of them with
     --replicas. JobSets, LeaderWorkerSets, clusters of Ray, jobs of Kubeflow and pods of one
-    PodGroup are placed whole or not at all.
+    PodGroup are placed whole or not at all; of a PodGroup in the files, its minCount counts.
 
     Devices, cpu, memory, pods, node selectors, node affinity and node taints are looked at. The
     answer says where pods fit, not which node the scheduler's scores prefer.

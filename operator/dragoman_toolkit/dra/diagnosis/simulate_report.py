@@ -138,8 +138,9 @@ def _placed(then: Placement) -> str:
     if not then.refused:
         return f"all {total} pods are placed." if total > 1 else "its pod is placed."
     if then.whole and not then.placed:
-        return f"none of its {total} pods is placed: they are placed all or not at all."
-    sets = ", in whole sets only" if then.whole else ""
+        needed = f"at least {then.least} at once" if then.least else "all or not at all"
+        return f"none of its {total} pods is placed: they are placed {needed}."
+    sets = ", in whole sets only" if then.whole and not then.least else ""
     return f"{then.placed} of {total} pods are placed{sets}."
 
 
@@ -159,7 +160,7 @@ def _document(simulation: Simulation) -> dict[str, Any]:
         "workloads": [
             {
                 "name": workload.title,
-                "allOrNone": workload.whole,
+                "allOrNone": workload.whole and not workload.least,
                 "placed": one.placed,
                 "placedNow": None if now is None else now[number].placed,
                 "notPlaced": list(one.refused),

@@ -324,7 +324,8 @@ def placed_workload(
             break
         found.append(tuple(one for one in parts if one.names or one.each_node))
     found = [parts for parts in found if parts]
-    return PlacedWorkload(workload.title, tuple(found), whole=bool(workload.gangs))
+    whole = bool(workload.gangs)
+    return PlacedWorkload(workload.title, tuple(found), whole, workload.least)
 
 
 def _part(pod: PodFact, copies: int | None, size: int, number: int) -> Copies:

@@ -80,6 +80,15 @@ def _nowhere(
 ) -> str:
     """Name what the nearest nodes lack: devices, something else, or both."""
     total = len(explanation.nodes)
+    unserved = [
+        one.written
+        for one in explanation.subject.obstacles
+        if one.code is ObstacleCode.RESOURCE_NOT_SERVED
+    ]
+    if unserved:
+        named = wording.listed(unserved)
+        waits = f"has been waiting{since} for" if since else "fits nowhere: it wants"
+        return f"{title} {waits} {named}, which no DeviceClass and no node serves."
     nowhere = f"fits on none of the {total} nodes"
     if total == 1:
         nowhere = f"does not fit on {explanation.nodes[0].node}"

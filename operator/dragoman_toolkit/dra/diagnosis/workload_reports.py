@@ -114,13 +114,20 @@ def of_files(view: DiagnosisView, found: PlannedWorkload) -> list[Report]:
     inventory = take(replace(world, pods=others), view.inventory.profile)
     (placement,) = place(inventory, [placed_workload(world, found)])
     total = placement.placed + len(placement.refused)
+    fits = not placement.refused or bool(found.least and placement.placed)
     if not placement.refused:
         said = f"{found.title}: all {total} pods fit together."
+    elif fits:
+        said = (
+            f"{found.title}: {placement.placed} of {total} pods fit together; it needs "
+            f"{found.least} at once."
+        )
     else:
         some = f"; {placement.placed} do" if placement.placed else ""
+        needed = f"at least {found.least} at once" if found.least else "all or not at all"
         said = (
-            f"{found.title}: its {total} pods do not all fit together{some}. They are placed all "
-            "or not at all; `kubectl dra simulate -f` shows what is short."
+            f"{found.title}: its {total} pods do not all fit together{some}. They are placed "
+            f"{needed}; `kubectl dra simulate -f` shows what is short."
         )
     kind, _, key = found.title.partition(" ")
     namespace, _, name = key.partition("/")
@@ -129,14 +136,14 @@ def of_files(view: DiagnosisView, found: PlannedWorkload) -> list[Report]:
         "namespace": namespace,
         "name": name,
         "pods": [],
-        "fits": not placement.refused,
+        "fits": fits,
     }
     return [
         replace(
             one,
             document={**one.document, "workload": about},
             blocks=(said, "", *one.blocks) if index == 0 else one.blocks,
-            status=Exit.OBSTACLE if placement.refused and one.status is Exit.CLEAR else one.status,
+            status=one.status if fits or one.status is not Exit.CLEAR else Exit.OBSTACLE,
         )
         for index, one in enumerate(alone)
     ]

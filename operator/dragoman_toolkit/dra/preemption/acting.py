@@ -6,20 +6,25 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import click
+
 from dragoman.allocation import Cluster, TimeBudget, TooExpensiveError
 from dragoman.cli.terminal import say
 from dragoman.diagnosis.explain import cluster_of
 from dragoman.diagnosis.extended import Extended
-from dragoman.diagnosis.subject import of_pod
+from dragoman.diagnosis.subject import Subject, of_pod
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
+from dragoman.model.fields import part
 from dragoman.preemption.planner import PreemptionOutcome, PreemptionPlan, plan
 from dragoman.preemption.policy import Policy, VictimChoice
 from dragoman.preemption.preemptionfacts import PreemptionFacts
 from dragoman.preemption.reservation import devices_to_reserve
 from dragoman.preemption.stored import Journal, Phase
+from dragoman_toolkit.diagnosis.files import overlaid
 from dragoman_toolkit.dra.cluster import subjects
 from dragoman_toolkit.dra.cluster.ended import with_pod
+from dragoman_toolkit.dra.cluster.files import documents, require_valid
 from dragoman_toolkit.dra.cluster.source import Source
 from dragoman_toolkit.dra.output import ProgressLine, Unusable, show
 from dragoman_toolkit.dra.preemption import preempt_report, reading
@@ -42,6 +47,65 @@ def policy(gap: int, most: int, protected: tuple[str, ...], *, opted_in: bool) -
     """Return whose pods may end, for a pod of any scheduler; see `preempt --help`."""
     select = VictimChoice.OPTED_IN if opted_in else VictimChoice.ALL
     return Policy(gap, most, select, protected, schedulers=None)
+
+
+def print_plans(  # noqa: PLR0913 — those of Command
+    source: Source,
+    filenames: tuple[str, ...],
+    of: Policy,
+    timeout: float,
+    output: str,
+    *,
+    priority: int | None,
+) -> int:
+    """Print a plan for each pod of manifests; return the exit status.
+
+    Args:
+        source: The cluster, or a snapshot.
+        filenames: The manifests.
+        of: Whose pods may end.
+        timeout: Seconds of CPU time for each plan.
+        output: As `--output` says.
+        priority: Of the pods; None for what the files say.
+    """
+    files = list(documents(filenames))
+    snapshot = source.read(reading.NEEDED)
+    require_valid(files, snapshot.kubernetes)
+    planned = overlaid(snapshot, (one.tree for _, one in files), source.namespace)
+    if not planned.pods:
+        raise Unusable("the files have no pod and no workload")
+    world = parse(planned.snapshot)
+    status = 0
+    for index, key in enumerate(planned.pods):
+        if index and output not in ("json", "yaml"):
+            click.echo()
+        # Other pods of the files take no room: each plan is for one pod.
+        others = {name: pod for name, pod in world.pods.items() if name not in planned.pods}
+        found = reading.pod_that_waits(world, key, "preempt")
+        spec = {
+            **part(found.document, "spec"),
+            **({} if priority is None else {"priority": priority}),
+        }
+        others[key] = replace(found, document={**found.document, "spec": spec})
+        alone = replace(world, pods=others)
+        subject = of_pod(alone, others[key], planned=True)
+        cluster = cluster_of(take(alone, source.profile(alone)))
+        made = _plan(alone, subject, cluster, of, timeout)
+        report = preempt_report.report(alone, made, "Nothing was changed.")
+        show(report, output)
+        status = max(status, int(report.status))
+    return status
+
+
+def _plan(
+    world: World, subject: Subject, cluster: Cluster, of: Policy, timeout: float
+) -> PreemptionPlan:
+    try:
+        with ProgressLine() as progress, TimeBudget(timeout, clock=time.thread_time):
+            facts = PreemptionFacts.of(world)
+            return plan(facts, subject, cluster, policy=of, progress=progress)
+    except TooExpensiveError:
+        raise Unusable(f"took more than {timeout:g} s; --timeout gives more") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +184,5 @@ class Command:
         reading.require(world)
         found = reading.pod_that_waits(world, key, "preempt")
         cluster = cluster_of(take(world, self.source.profile(world)))
-        try:
-            with ProgressLine() as progress, TimeBudget(self.timeout, clock=time.thread_time):
-                made = plan(
-                    PreemptionFacts.of(world),
-                    of_pod(world, found),
-                    cluster,
-                    policy=self.policy,
-                    progress=progress,
-                )
-        except TooExpensiveError:
-            raise Unusable(f"took more than {self.timeout:g} s; --timeout gives more") from None
+        made = _plan(world, of_pod(world, found), cluster, self.policy, self.timeout)
         return world, made, cluster

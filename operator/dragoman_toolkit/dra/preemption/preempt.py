@@ -5,7 +5,7 @@ import sys
 import click
 
 from dragoman_toolkit.dra.cluster import completion
-from dragoman_toolkit.dra.cluster.options import answering
+from dragoman_toolkit.dra.cluster.options import answering, filename_option
 from dragoman_toolkit.dra.cluster.source import Source
 
 _EXAMPLES = """\
@@ -14,6 +14,7 @@ Examples:
   kubectl dra preempt ml/train-0 --dry-run
   kubectl dra preempt job/train -n ml --dry-run # for the first of its pods that wait
   kubectl dra preempt train-0 -n ml --dry-run -o json
+  kubectl dra preempt -f train.yaml --priority 100 --dry-run # for the pods of manifests
   kubectl dra preempt ml/train-0 --dry-run --snapshot cluster.jsonl
   kubectl dra preempt ml/train-0 --dry-run --protect web --protect kube-system
   kubectl dra preempt ml/train-0                # reserves, evicts, and waits for the place; asks
@@ -29,8 +30,14 @@ Exit status:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument(
-    "words", metavar="[KIND] NAME", nargs=-1, required=True, shell_complete=completion.subjects
+@click.argument("words", metavar="[[KIND] NAME]", nargs=-1, shell_complete=completion.subjects)
+@filename_option("Plan for the pods of manifests as if they were applied; with --dry-run.")
+@click.option(
+    "--priority",
+    type=int,
+    default=None,
+    metavar="N",
+    help="With -f: the pod's priority, which the API server reads from its PriorityClass.",
 )
 @click.option("--dry-run", is_flag=True, help="Print the plan and change nothing.")
 @click.option(
@@ -76,6 +83,8 @@ Exit status:
 def preempt(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
     words: tuple[str, ...],
+    filenames: tuple[str, ...],
+    priority: int | None,
     dry_run: bool,  # noqa: FBT001 — click passes by name
     yes: bool,  # noqa: FBT001 — as above
     abort: bool,  # noqa: FBT001 — as above
@@ -102,12 +111,20 @@ def preempt(  # noqa: PLR0913, PLR0917 — one parameter for each option
     """
     if abort and (dry_run or yes):
         raise click.UsageError("--abort goes with neither --dry-run nor --yes")
+    if bool(filenames) == bool(words):
+        raise click.UsageError("give either a pod or a workload, as `job/train`, or -f FILE")
+    if priority is not None and not filenames:
+        raise click.UsageError("--priority belongs to -f")
+    if filenames and not dry_run:
+        raise click.UsageError("-f FILE: nothing ends for a pod that does not exist: add --dry-run")
     if source.snapshot and not dry_run:
         raise click.UsageError("a snapshot cannot be changed: add --dry-run for the plan")
     from dragoman_toolkit.dra.preemption import acting  # noqa: PLC0415 — heavy, not for --help
 
-    namespace, name = acting.one_pod(source, words)
     policy = acting.policy(min_gap, max_victims, protected, opted_in=opted_in)
+    if filenames:
+        sys.exit(acting.print_plans(source, filenames, policy, timeout, output, priority=priority))
+    namespace, name = acting.one_pod(source, words)
     command = acting.Command(source, namespace, name, policy, timeout, output)
     if abort:
         sys.exit(command.abort())

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from dragoman.controllers.preemption.planning import compute, looked
 from dragoman.inventory.snapshots.snapshot import FORMAT, Unseen
@@ -76,6 +77,21 @@ def test_a_pod_that_may_not_preempt_ends_with_1(tmp_path: Path) -> None:
     assert (
         "It cannot preempt: the pod has priority 0: a PriorityClass above 0 is needed." in printed
     )
+
+
+def test_pods_of_files_have_plans_before_they_are_applied(tmp_path: Path) -> None:
+    found = desk(tmp_path)
+    file = tmp_path / "later.yaml"
+    later = [one for one in waiting(1) if one["kind"] != "Pod"]
+    later[0]["metadata"]["name"] = "later"
+    wanted = pod("later", "ns", claims={"gpu": "later"})
+    file.write_text(yaml.safe_dump_all([*later[:1], wanted]))
+    arguments = ("preempt", "-f", file, "--dry-run")
+    plan = found.document(*arguments, "--priority", 100)
+    assert (plan["outcome"], plan["node"]) == ("Planned", "a")
+    assert "It cannot preempt" in found.run(*arguments, status=1)
+    ran = invoke("preempt", "-f", file, "--snapshot", found.file)
+    assert (ran.exit_code, "add --dry-run" in ran.stderr) == (2, True)
 
 
 def test_options_of_a_policy_count(tmp_path: Path) -> None:
