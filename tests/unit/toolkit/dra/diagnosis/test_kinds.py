@@ -81,7 +81,7 @@ def partitions(*busy: str, need: str = "4") -> list[Json]:
 
 def port(where: str = "net-1") -> list[Json]:
     """Return a network port of 40Gi that pods share."""
-    shared = {"capacity": {"bandwidth": {"value": "40Gi"}}, "allowMultipleAllocations": True}
+    shared: Json = {"capacity": {"bandwidth": {"value": "40Gi"}}, "allowMultipleAllocations": True}
     return [kind(NIC), node(where), pool(NIC, where, device("port0", {"kind": "roce"}, **shared))]
 
 
