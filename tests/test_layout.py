@@ -59,8 +59,8 @@ BUDGETS = {
     "cel": 13_500,
     "configs": 4_500,
     "webhooks": 2_600,
-    "dragoman": 43_150,
-    "toolkit": 34_200,
+    "dragoman": 43_700,
+    "toolkit": 34_400,
     "drivers": 9_800,
 }
 """Lines of each package. Raise one by a commit that does nothing else and says why."""
