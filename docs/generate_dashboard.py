@@ -60,6 +60,7 @@ HOLDERS = (
     " group by (namespace, pod) (kube_pod_resourceclaim_info)"
 )
 DEVICES = f'max by (driver, class) (dragoman_devices{{{{{IN}, state="{{}}"}}}})'
+UTILIZATION = "max by (namespace, claim, class) (dragoman:claim_utilization:ratio)"
 CLAIMS_OF_PODS = "count by (namespace, pod) (kube_pod_resourceclaim_info)"
 
 ROWS: dict[str, tuple[Panel, ...]] = {
@@ -173,6 +174,48 @@ ROWS: dict[str, tuple[Panel, ...]] = {
                 "{{driver}} {{state}}": "max by (driver, state) "
                 f'(dragoman_device_pools{{{IN}, state!="Complete"}}) > 0',
             },
+        ),
+    ),
+    "Use of devices (metrics.devices and metrics.rules of the chart)": (
+        Panel(
+            "Utilization by claim",
+            "Mean of the claim's devices; claims that have used theirs for less than 1 % in the "
+            "last hour come first.",
+            {"": f"sort({UTILIZATION})"},
+            kind="table",
+        ),
+        Panel(
+            "Utilization by class",
+            "Mean of the claims of each DeviceClass.",
+            {"{{class}}": "avg by (class) (dragoman:claim_utilization:ratio)"},
+            unit="percentunit",
+        ),
+        Panel(
+            "Idle but held",
+            "Claims with devices that were used for less than 1 % in the last hour.",
+            {"{{namespace}} {{class}}": "sum by (namespace, class) (dragoman:claim_idle:bool) > 0"},
+            stacked=True,
+            width=8,
+        ),
+        Panel(
+            "Device-hours by namespace",
+            "Devices times hours for which they were allocated, in each hour.",
+            {
+                "{{namespace}}": "sum by (namespace) "
+                "(increase(dragoman:device_seconds:total[1h])) / 3600"
+            },
+            stacked=True,
+            width=8,
+        ),
+        Panel(
+            "Waiting hours by namespace",
+            "Hours for which claims of pods without scheduling gates had no devices, in each hour.",
+            {
+                "{{namespace}}": "sum by (namespace) "
+                "(increase(dragoman:claim_waiting_seconds:total[1h])) / 3600"
+            },
+            stacked=True,
+            width=8,
         ),
     ),
     "Preemption": (

@@ -60,7 +60,7 @@ class Configuration:
     beside: Values | None = field(default_factory=dict)
 
 
-OPERATOR = ("operator", "leader", "holds", "node-leases")
+OPERATOR = ("operator", "leader", "holds", "node-leases", "device-seconds")
 WEBHOOK = ("webhook", "webhook-tls")
 CONFIGURATIONS = (
     Configuration(
@@ -134,7 +134,14 @@ CONFIGURATIONS = (
         "`explain.events` or `metrics.devices` (default with `claims.mode: own`)",
         OPERATOR,
         "read names, addresses and labels of nodes, and all devices",
-        {"metrics": {"devices": True}, "explain": {"events": True}},
+        {"explain": {"events": True}},
+    ),
+    Configuration(
+        "`metrics.devices`",
+        OPERATOR,
+        "the same; forge counters of device-seconds",
+        {"metrics": {"devices": True}},
+        {"explain": {"events": True}},
     ),
     Configuration(
         "`findings.enabled`",

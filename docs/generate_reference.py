@@ -11,6 +11,7 @@ from dragoman.controllers.claims.collector import ClaimCollector
 from dragoman.controllers.claims.events import EVENT_REASONS
 from dragoman.controllers.claims.othercontroller import ControllerFault
 from dragoman.controllers.explain.collector import DeviceCollector
+from dragoman.controllers.explain.usage import UsageController
 from dragoman.metrics import REGISTRY
 from dragoman_webhooks import metrics as reviews
 
@@ -21,7 +22,8 @@ METRICS_HEAD = """\
 
 Served at `/metrics` of `--metrics-address`. Labels never contain names of objects or
 namespaces, except for DeviceClasses and, with `--device-metrics`, the metric
-`dragoman_device_info`. `python docs/generate_reference.py` generates this page; a test compares it.
+`dragoman_device_info` and the seconds by namespace. `python docs/generate_reference.py` generates
+this page; a test compares it.
 
 | metric | type | meaning |
 |---|---|---|
@@ -107,6 +109,7 @@ def _rows() -> Iterator[str]:
         *REGISTRY.collect(),
         *ClaimCollector(ClusterState()).describe(),
         *DeviceCollector(dict, infos=True).describe(),
+        *UsageController.describe(),
         *reviews.REGISTRY.collect(),
     ]
     for metric in described:

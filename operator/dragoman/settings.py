@@ -345,6 +345,12 @@ class Settings:
         "most of them are left out and counted.",
         least=0,
     )
+    usage_series_limit: int = setting(
+        2_000,
+        "With --device-metrics, how many series of seconds by namespace there are at most; further "
+        "namespaces count as _other.",
+        least=0,
+    )
     # How reviews are served in this process; None for not at all. No variable.
     webhook: WebhookSettings | None = None
     # Whether controllers run, and write; the webhook's own process only reads DriverConfigSchemas

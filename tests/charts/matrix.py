@@ -49,6 +49,7 @@ MATRIX: dict[str, Values] = {
     "a URL": {"webhook": {"url": "https://dragoman.example.com:8443/validate"}},
     "everything watched": {
         "findings": {"enabled": True},
+        "metrics": {"devices": True, "rules": True},
         "preemption": {"mode": "on", "select": "opted-in"},
         "monitoring": {
             "renderMode": "alwaysRender",

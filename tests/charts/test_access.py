@@ -99,6 +99,14 @@ ROLES: dict[str, tuple[Values, str, str, str]] = {
         leases.coordination.k8s.io dragoman-operator: get update
         """,
     ),
+    "the record of device-seconds": (
+        {"metrics": {"devices": True}},
+        "Role",
+        "dragoman-device-seconds",
+        """
+        configmaps dragoman-device-seconds: get update
+        """,
+    ),
     "the webhook": (
         {},
         "ClusterRole",
@@ -372,7 +380,7 @@ def grants(rules: Iterable[Mapping[str, Any]]) -> set[tuple[str, str, str]]:
 def test_there_are_no_other_roles() -> None:
     found = {
         (role["kind"], role["metadata"]["name"])
-        for role in render({**CATALOG, **COPYING})
+        for role in render({**CATALOG, **COPYING, "metrics": {"devices": True}})
         if role["kind"] in {"Role", "ClusterRole"}
     }
     assert found == {(kind, name) for _, kind, name, _ in ROLES.values()}

@@ -8,11 +8,22 @@ import yaml
 
 from dragoman.controllers.explain.counts import DeviceInfo, limited
 from dragoman.model.deviceid import DeviceID
-from tests.charts.rendering import CHART
-from tests.charts.test_monitoring import promtool, run
+from tests.charts.rendering import CHART, Values
+from tests.charts.test_monitoring import groups_of, promtool, run
 
 __all__ = ["promtool"]
-RULES = CHART / "files/device-rules.yaml"
+RULES = yaml.safe_load((CHART / "files/device-rules.yaml").read_text())
+
+
+def written(folder: Path, join: str) -> Path:
+    """Write the rules as the chart renders them with `metrics.rulesJoin`."""
+    values: Values = {"metrics": {"devices": True, "rules": True, "rulesJoin": join}}
+    names = {group["name"] for group in RULES["groups"]}
+    groups = [group for group in groups_of(values) if group["name"] in names]
+    assert len(groups) == len(names) == 2
+    file = folder / f"{join}.yaml"
+    file.write_text(yaml.safe_dump({"groups": groups}))
+    return file
 
 
 def util(
@@ -119,7 +130,60 @@ WORLDS: dict[str, tuple[list[Any], str, list[Any]]] = {
 }
 
 
-def test_rules_count_each_device_once(promtool: str, tmp_path: Path) -> None:
+def plain(uuid: str, pod: str, values: str, more: str = "") -> Any:
+    """Return a series of an exporter that knows nothing of DRA."""
+    return {"series": f'DCGM_FI_DEV_GPU_UTIL{{UUID="{uuid}", pod="{pod}"{more}}}', "values": values}
+
+
+def known(device: str, claim: str, pod: str, uuid: str) -> Any:
+    found = info(device, claim, pod)
+    return {**found, "series": found["series"].replace("}", f', uuid="{uuid}"}}')}
+
+
+BY_UUID: dict[str, tuple[list[Any], str, list[Any]]] = {
+    "two claims share a device, one in two containers": (
+        [
+            *(known("g0", claim, f"pod-{claim}", "GPU-0") for claim in "ab"),
+            plain("GPU-0", "pod-a", "60x200", ', container="one"'),
+            plain("GPU-0", "pod-a", "60x200", ', container="two"'),
+            plain("GPU-0", "pod-b", "60x200"),
+            plain("GPU-of-a-plugin", "other", "90x200"),
+        ],
+        "dragoman:namespace_devices:busy",
+        busy(0.6),
+    ),
+    "each device by its UUID": (
+        [
+            known("g0", "a", "p", "GPU-0"),
+            known("g1", "b", "q", "GPU-1"),
+            plain("GPU-0", "p", "10x200"),
+            plain("GPU-1", "q", "70x200"),
+        ],
+        "dragoman:claim_utilization:ratio",
+        claims(a=0.1, b=0.7),
+    ),
+}
+OF_LEADERS = 'dragoman_device_seconds_total{{namespace="dragoman-system", pod="{}", {}}}'
+USED = 'exported_namespace="ml", class="gpu", driver="d"'
+SECONDS: dict[str, tuple[list[Any], str, list[Any]]] = {
+    # The second leader goes on three minutes after the first one's last value.
+    "leaders that come and go": (
+        [
+            {"series": OF_LEADERS.format("a", USED), "values": "1000+120x60 stale"},
+            {"series": OF_LEADERS.format("b", USED), "values": "_x63 8560+120x140"},
+        ],
+        "increase(dragoman:device_seconds:total[110m])",
+        [{"labels": '{namespace="ml", class="gpu", driver="d"}', "value": 120 * 110}],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("join", "worlds"), [("device", WORLDS), ("uuid", BY_UUID), ("device", SECONDS)]
+)
+def test_rules_count_each_device_once(
+    promtool: str, tmp_path: Path, join: str, worlds: dict[str, tuple[list[Any], str, list[Any]]]
+) -> None:
     tests = [
         {
             "name": name,
@@ -127,10 +191,11 @@ def test_rules_count_each_device_once(promtool: str, tmp_path: Path) -> None:
             "input_series": series,
             "promql_expr_test": [{"expr": query, "eval_time": "120m", "exp_samples": expected}],
         }
-        for name, (series, query, expected) in WORLDS.items()
+        for name, (series, query, expected) in worlds.items()
     ]
     file = tmp_path / "tests.yaml"
-    file.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "tests": tests}))
+    rules = written(tmp_path, join)
+    file.write_text(yaml.safe_dump({"rule_files": [str(rules)], "tests": tests}))
     assert "SUCCESS" in run(promtool, "test", "rules", str(file))
 
 

@@ -58,6 +58,9 @@ EXPLAIN_RULES = (
 )
 """What `--explain-events` and `--device-metrics` need besides."""
 
+DEVICE_SECONDS_RULES = (rule("", "configmaps", "get", "create", "update"),)
+"""What `--device-metrics` needs besides; the chart creates the only ConfigMap that it names."""
+
 SAFE_RELEASE_RULES = (rule("", "nodes", *READ), rule("", "namespaces", "get"))
 """What `--safe-release` needs besides; Leases of nodes are part of the tests' own rules."""
 

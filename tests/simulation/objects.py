@@ -11,7 +11,7 @@ Device = tuple[str, str]
 """Pool and name."""
 
 SERVED: Mapping[str, tuple[str, ...]] = {
-    "v1": ("pods", "nodes", "namespaces", "resourcequotas", "secrets"),
+    "v1": ("pods", "nodes", "namespaces", "resourcequotas", "secrets", "configmaps"),
     "resource.k8s.io/v1": (
         *("resourceclaims", "resourceclaimtemplates", "resourceslices", "deviceclasses"),
         "resourcepoolstatusrequests",
@@ -45,6 +45,7 @@ KIND_OF = {
     "clusterresourceclaimtemplates": "ClusterResourceClaimTemplate",
     "resourcequotas": "ResourceQuota",
     "secrets": "Secret",
+    "configmaps": "ConfigMap",
     "resourcepoolstatusrequests": "ResourcePoolStatusRequest",
     "driverconfigschemas": "DriverConfigSchema",
     "devicepoolreports": "DevicePoolReport",
@@ -54,6 +55,7 @@ KIND_OF = {
 API_OF["podgroups"], KIND_OF["podgroups"] = "scheduling.k8s.io/v1alpha2", "PodGroup"
 STATUSLESS = {
     *("leases", "events", "deviceclasses", "resourceclaimtemplates", "resourceslices", "secrets"),
+    "configmaps",
 }
 GENERATIONS = {
     *("devicetaintrules", "resourceslices", "devicemaintenances", "devicepreemptions"),

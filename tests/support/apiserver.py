@@ -29,7 +29,7 @@ CREATED = "2026-01-01T00:00:00Z"
 PLURALS = {kind: plural for plural, kind in KIND_OF.items()}
 NAMESPACED = frozenset(
     {"pods", "resourceclaims", "resourceclaimtemplates", "devicepreemptions", "events", "leases"}
-    | {"poddisruptionbudgets", "resourcequotas", "secrets"}
+    | {"poddisruptionbudgets", "resourcequotas", "secrets", "configmaps"}
 )
 WRITES = frozenset({"POST", "PATCH", "PUT", "DELETE"})
 

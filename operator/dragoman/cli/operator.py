@@ -16,7 +16,7 @@ GROUPS = {
         "cluster_templates",
     ),
     "Devices": ("evictions", "pool_status", "inventory", "maintenance"),
-    "Explanations and metrics of devices": ("explain", "device_metrics"),
+    "Explanations and metrics of devices": ("explain", "device_metrics", "usage"),
     "Findings": ("findings",),
     "Preemption": ("preemption",),
     "Catalog of driver configs": ("catalog",),

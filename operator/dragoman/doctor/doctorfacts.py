@@ -69,13 +69,9 @@ class DoctorFacts:
     inventory: Inventory  # What was computed from them
     thresholds: Thresholds = field(default_factory=Thresholds)  # What is too young to be wrong
     before: Reading | None = None  # What an earlier reading showed; None where there was none
-    # What drivers may do that they should not, where that was tried
-    rights: tuple[Finding, ...] = ()
-    # Pods that can never fit, where that was searched for: it takes too long for an operator
-    answers: tuple[Finding, ...] = ()
-    # What the API server said to dry runs of pods, where they were asked for
-    dry_runs: tuple[Finding, ...] = ()
-    # What commands did not look at for these two, by the rule, as a sentence
+    # What commands found that takes too long for an operator, or more than it reads
+    found: tuple[Finding, ...] = ()
+    # What commands did not look at for these, by the rule, as a sentence
     cut: Mapping[Id, str] = field(default_factory=dict)
     upgrade: Upgrade | None = None  # What is known of an upgrade; None where no target was given
 

@@ -22,13 +22,13 @@ from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import ORDER, Finding, Id, Severity
 from dragoman_base.words import natural
 
-
-def driver_rights(facts: DoctorFacts) -> Iterator[Finding]:
-    """A driver's account may write slices of other nodes, or more than drivers need."""
-    yield from facts.rights
-
-
 Rule = Callable[[DoctorFacts], Iterator[Finding]]
+
+
+def _by_commands(key: Id) -> Rule:
+    """Return the rule of an id that only commands look for."""
+    return lambda facts: (one for one in facts.found if one.id is key)
+
 
 RULES: Mapping[Id, tuple[Rule, tuple[str, ...]]] = {
     Id.POOL_INCOMPLETE: (pools.pool_incomplete, ("resourceslices",)),
@@ -57,7 +57,7 @@ RULES: Mapping[Id, tuple[Rule, tuple[str, ...]]] = {
     Id.COUNTER_OVERDRAWN: (slices.counter_overdrawn, ("resourceslices",)),
     Id.POLICY_DEFAULT_TOO_BIG: (slices.policy_default_too_big, ("resourceslices",)),
     Id.SLICE_WRITE_STORM: (over_time.slice_write_storm, ("resourceslices",)),
-    Id.DRIVER_RIGHTS: (driver_rights, ("resourceslices", "pods")),
+    Id.DRIVER_RIGHTS: (_by_commands(Id.DRIVER_RIGHTS), ("resourceslices", "pods")),
     Id.DRIVER_NOT_CONFORMANT: (verdicts.driver_not_conformant, ("resourceslices", "pods")),
     Id.SLICES_MISSING: (over_time.slices_missing, ("resourceslices", "pods")),
     Id.CLASS_FAILS: (waits.class_fails, ("resourceslices", "deviceclasses")),
@@ -66,9 +66,12 @@ RULES: Mapping[Id, tuple[Rule, tuple[str, ...]]] = {
         waits.reference_missing,
         ("pods", "resourceclaims", "resourceclaimtemplates", "deviceclasses"),
     ),
-    Id.POD_NEVER_FITS: (waits.pod_never_fits, ("pods", "resourceslices", "nodes")),
+    Id.POD_NEVER_FITS: (_by_commands(Id.POD_NEVER_FITS), ("pods", "resourceslices", "nodes")),
     Id.POD_UNSEEN: (waits.pod_unseen, ("pods",)),
-    Id.POD_REJECTED: (waits.pod_rejected, ()),
+    Id.POD_REJECTED: (_by_commands(Id.POD_REJECTED), ()),
+    Id.QUEUE_REFUSES: (_by_commands(Id.QUEUE_REFUSES), ()),
+    Id.QUEUE_DIFFERS: (_by_commands(Id.QUEUE_DIFFERS), ()),
+    Id.SHAPE_DIFFERS: (_by_commands(Id.SHAPE_DIFFERS), ("resourceslices", "nodes")),
     Id.API_REMOVED: (upgrade.api_removed, ()),
     Id.DRIVER_OUTDATED: (upgrade.driver_outdated, ("resourceslices",)),
     Id.GATE_REMOVED: (upgrade.gate_removed, ()),

@@ -56,49 +56,30 @@ class Id(StrEnum):
     POD_NEVER_FITS = "PodNeverFits"
     POD_UNSEEN = "PodUnseen"
     POD_REJECTED = "PodRejected"
+    QUEUE_REFUSES = "QueueRefuses"
+    QUEUE_DIFFERS = "QueueDiffers"
+    SHAPE_DIFFERS = "ShapeDiffers"
     API_REMOVED = "ApiRemoved"
     DRIVER_OUTDATED = "DriverOutdated"
     GATE_REMOVED = "GateRemoved"
 
 
+_ERRORS = frozenset(
+    {
+        *(Id.POOL_INCOMPLETE, Id.POOL_INVALID, Id.DEVICE_LOST, Id.DOUBLE_BOOKED),
+        *(Id.SHARE_OVER_CAPACITY, Id.FINALIZER_STUCK, Id.CONTAINERS_NOT_ENDED),
+        *(Id.WEBHOOK_MISSING, Id.CLASS_FAILS),
+    }
+)
+_INFOS = frozenset({Id.ADMIN_OVERLAP, Id.KNOWN_FAULT, Id.QUEUE_DIFFERS, Id.SHAPE_DIFFERS})
 SEVERITIES: Mapping[Id, Severity] = MappingProxyType(
     {
-        Id.POOL_INCOMPLETE: Severity.ERROR,
-        Id.POOL_INVALID: Severity.ERROR,
-        Id.DEVICE_LOST: Severity.ERROR,
-        Id.DOUBLE_BOOKED: Severity.ERROR,
-        Id.SHARE_OVER_CAPACITY: Severity.ERROR,
-        Id.FINALIZER_STUCK: Severity.ERROR,
-        Id.CONTAINERS_NOT_ENDED: Severity.ERROR,
-        Id.WEBHOOK_MISSING: Severity.ERROR,
-        Id.CLAIM_IDLE: Severity.WARNING,
-        Id.CLAIM_UNOWNED: Severity.WARNING,
-        Id.TEMPLATE_DRIFT: Severity.WARNING,
-        Id.CONSUMERS_NEAR_LIMIT: Severity.WARNING,
-        Id.DRIVER_SILENT: Severity.WARNING,
-        Id.TAINTED_IN_USE: Severity.WARNING,
-        Id.HOLD_STALE: Severity.WARNING,
-        Id.NAME_OWN_DOMAIN: Severity.WARNING,
-        Id.NAME_NON_STANDARD: Severity.WARNING,
-        Id.NAME_MIXED_TYPE: Severity.WARNING,
-        Id.SLICE_UNOWNED: Severity.WARNING,
-        Id.COUNTER_OVERDRAWN: Severity.WARNING,
-        Id.POLICY_DEFAULT_TOO_BIG: Severity.WARNING,
-        Id.SLICE_WRITE_STORM: Severity.WARNING,
-        Id.SLICES_MISSING: Severity.WARNING,
-        Id.DRIVER_RIGHTS: Severity.WARNING,
-        Id.DRIVER_NOT_CONFORMANT: Severity.WARNING,
-        Id.ADMIN_OVERLAP: Severity.INFO,
-        Id.KNOWN_FAULT: Severity.INFO,
-        Id.CLASS_FAILS: Severity.ERROR,
-        Id.CLASS_EMPTY: Severity.WARNING,
-        Id.REFERENCE_MISSING: Severity.WARNING,
-        Id.POD_NEVER_FITS: Severity.WARNING,
-        Id.POD_UNSEEN: Severity.WARNING,
-        Id.POD_REJECTED: Severity.WARNING,
-        Id.API_REMOVED: Severity.WARNING,
-        Id.DRIVER_OUTDATED: Severity.WARNING,
-        Id.GATE_REMOVED: Severity.WARNING,
+        one: Severity.ERROR
+        if one in _ERRORS
+        else Severity.INFO
+        if one in _INFOS
+        else Severity.WARNING
+        for one in Id
     }
 )
 """The severity of the findings of an id, unless a finding has another one."""

@@ -136,16 +136,6 @@ def pod_unseen(facts: DoctorFacts) -> Iterator[Finding]:
                 yield _of_pod(Id.POD_UNSEEN, subject.pod, said, one.remedy)
 
 
-def pod_never_fits(facts: DoctorFacts) -> Iterator[Finding]:
-    """A pod fits on no node even with all devices free; commands look for it, see `answers`."""
-    yield from facts.answers
-
-
-def pod_rejected(facts: DoctorFacts) -> Iterator[Finding]:
-    """A workload's pods are not created, or without their claims; dry runs show it."""
-    yield from facts.dry_runs
-
-
 def _of_pod(key: Id, pod: PodFact, message: str, remedy: str) -> Finding:
     return Finding(key, pod_subject(pod), message, remedy, pod.pod.metadata.created)
 

@@ -54,7 +54,8 @@ def _made_up(pool: ShapePool, name: str, kind: str, node: str, device: str) -> d
     same = next(
         (f"group {number}" for number, group in enumerate(groups) if device in group), device
     )
-    made = uuid.uuid5(_NAMESPACE, f"{node}/{pool.driver}/{name}/{same}")
+    where = f"{node}/{pool.name}" if pool.name else node
+    made = uuid.uuid5(_NAMESPACE, f"{where}/{pool.driver}/{name}/{same}")
     if kind.endswith("s"):
         single = _value(made, name, kind.removesuffix("s"))
         return {f"{key}s": [value] for key, value in single.items()}
@@ -110,11 +111,12 @@ def slices_of(
         starts = range(0, len(found), _SLICE_SIZE)
         parts += [{"devices": found[at : at + _SLICE_SIZE]} for at in starts]
         for number, part in enumerate(parts):
-            place = {"name": name, "generation": 1, "resourceSliceCount": len(parts)}
+            whole = f"{name}-{pool.name}" if pool.name else name
+            place = {"name": whole, "generation": 1, "resourceSliceCount": len(parts)}
             yield {
                 "apiVersion": "resource.k8s.io/v1",
                 "kind": "ResourceSlice",
-                "metadata": {"name": f"{name}-{pool.driver}-{number}"},
+                "metadata": {"name": f"{whole}-{pool.driver}-{number}"},
                 "spec": {"driver": pool.driver, "nodeName": name, "pool": place, **part},
             }
 

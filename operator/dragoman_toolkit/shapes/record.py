@@ -1,6 +1,6 @@
 """A shape of the ResourceSlices of nodes: constant values, those of one machine, and equal ones."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -36,7 +36,7 @@ def recorded(
     """
     labels = part(node, "metadata", "labels")
     machine = str(labels.get(INSTANCE_TYPE) or name or "unknown")
-    others = [_by_driver(one) for one in twins]
+    others = [_by_pool(one) for one in twins]
     shape: dict[str, Any] = {
         "apiVersion": API_VERSION,
         "kind": KIND,
@@ -50,22 +50,33 @@ def recorded(
     if kept:
         shape["node"] |= {"capacity": kept, "capacitySource": "capacity of the recorded node"}
     shape["pools"] = [
-        _pool(driver, found, [one.get(driver, []) for one in others])
-        for driver, found in sorted(_by_driver(slices).items())
+        _pool(driver, found, [one.get((driver, number), []) for one in others])
+        | ({"name": str(number)} if number > 1 else {})
+        for (driver, number), found in sorted(_by_pool(slices).items())
     ]
     return shape
 
 
-def _by_driver(slices: Iterable[Document]) -> dict[str, list[Document]]:
-    """Return the specs of the newest slices of each pool, by driver; some have several pools."""
+def _by_pool(slices: Iterable[Document]) -> dict[tuple[str, int], list[Document]]:
+    """Return the specs of the newest slices of each pool, by its driver and number.
+
+    Pools are numbered by driver in the order of their devices: their names may be of machines.
+    """
     pools: defaultdict[tuple[str, str], list[Document]] = defaultdict(list)
     for one in slices:
         spec = part(one, "spec")
         pools[str(spec.get("driver")), str(part(spec, "pool").get("name"))].append(spec)
-    found: defaultdict[str, list[Document]] = defaultdict(list)
-    for (driver, _), specs in pools.items():
+    numbers: Counter[str] = Counter()
+    found: dict[tuple[str, int], list[Document]] = {}
+    for place, specs in pools.items():
         newest = max(_of_pool(one, "generation") for one in specs)
-        found[driver] += [one for one in specs if _of_pool(one, "generation") == newest]
+        pools[place] = [one for one in specs if _of_pool(one, "generation") == newest]
+    ordered = sorted(
+        pools, key=lambda one: (sorted(str(d["name"]) for d in _devices(pools[one])), one)
+    )
+    for place in ordered:
+        numbers[place[0]] += 1
+        found[place[0], numbers[place[0]]] = pools[place]
     return found
 
 
@@ -106,13 +117,11 @@ def _pool(
             groups.setdefault(name, defaultdict(list))[str(value)].append(str(one["name"]))
         one["attributes"] = attributes
     common = {field: _common(devices, field) for field in ("attributes", "capacity")}
-    wanted = {
-        part(one, "pool").get("name"): _of_pool(one, "resourceSliceCount") or 1 for one in specs
-    }
+    wanted = max((_of_pool(one, "resourceSliceCount") for one in specs), default=0) or 1
     pool: dict[str, Any] = {
         "driver": driver,
         "evidence": "recorded",
-        "complete": sum(wanted.values()) == len(specs),
+        "complete": wanted == len(specs),
         "source": "recorded from a node",
     }
     if unknown:

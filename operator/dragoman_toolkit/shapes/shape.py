@@ -14,6 +14,7 @@ _VALUES: Mapping[str, type] = {"string": str, "version": str, "int": int, "bool"
 _TYPES = frozenset({*_VALUES, *(f"{one}s" for one in _VALUES), "unknown"})
 """With `s`: a list of such values (DRAListTypeAttributes)."""
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
+_POOL_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?")
 _SHAPE_FIELDS = frozenset(
     {
         *("apiVersion", "kind", "metadata", "provider", "machineType", "machineTypeEvidence"),
@@ -22,7 +23,17 @@ _SHAPE_FIELDS = frozenset(
 )
 _POOL_FIELDS = frozenset(
     {
-        *("driver", "evidence", "complete", "count", "missing", "source", "recorded", "note"),
+        *(
+            "driver",
+            "name",
+            "evidence",
+            "complete",
+            "count",
+            "missing",
+            "source",
+            "recorded",
+            "note",
+        ),
         *("notRecorded", "notRecordedNote", "equalities", "common", "devices", "sharedCounters"),
     }
 )
@@ -43,6 +54,8 @@ class ShapePool:
 
     driver: str
     devices: tuple[Document, ...]  # As ResourceSlices have them, with what they have in common
+    # What the name of the pool has beside the node's; empty for the driver's only or first one
+    name: str = ""
     evidence: str = "recorded"  # `recorded` from a dump, `stated` from a vendor's table
     complete: bool = True  # Whether all devices are recorded
     count: int = 0  # Devices of the machine where more are there than were recorded; else 0
@@ -135,6 +148,8 @@ class _Reader:
         )
         if not pools:
             raise self.fail("pools", "at least one pool")
+        if len({(one.driver, one.name) for one in pools}) < len(pools):
+            raise self.fail("pools", "pools of one driver with different names")
         capacity = self.mapping(node.get("capacity"), "node.capacity")
         return Shape(
             name,
@@ -170,9 +185,13 @@ class _Reader:
             if not isinstance(kind, str) or kind not in _TYPES:
                 field = f"{within}.notRecorded.{attribute}"
                 raise self.fail(field, f"one of {', '.join(sorted(_TYPES))}")
+        own = self.text(document, "name", f"{within}.")
+        if own and not _POOL_NAME.fullmatch(own):
+            raise self.fail(f"{within}.name", "small letters, digits and `-`")
         return ShapePool(
             driver,
             devices,
+            own,
             self.text(document, "evidence", f"{within}.") or "recorded",
             document.get("complete") is not False,
             count,

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 import urllib3
 
-from tests.e2e.rbac import EXPLAIN_RULES, OPERATOR_RULES
+from tests.e2e.rbac import DEVICE_SECONDS_RULES, EXPLAIN_RULES, OPERATOR_RULES
 from tests.e2e.running import OperatorProcess
 from tests.e2e.setup import Setup
 from tests.support import manifests as objects
@@ -25,7 +25,7 @@ REASON = "CannotAllocateDevices"
 @pytest.fixture(scope="module")
 def operator(plane: ControlPlane) -> Iterator[OperatorProcess]:
     """Run an operator that explains, sooner and more often than users want it."""
-    user = plane.user("dragoman-explain", [*OPERATOR_RULES, *EXPLAIN_RULES])
+    user = plane.user("dragoman-explain", [*OPERATOR_RULES, *EXPLAIN_RULES, *DEVICE_SECONDS_RULES])
     flags = (
         "--explain-events",
         "--device-metrics",

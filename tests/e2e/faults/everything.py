@@ -19,6 +19,7 @@ from tests.e2e.faults.reported import Reported
 from tests.e2e.faults.setup import DEVICES, NODES, FaultSetup
 from tests.e2e.faults.workload import LATE
 from tests.e2e.rbac import (
+    DEVICE_SECONDS_RULES,
     EVICTION_RULES,
     EXPLAIN_RULES,
     FINDINGS_RULES,
@@ -47,6 +48,7 @@ RULES = (
     *EVICTION_RULES,
     *POOL_STATUS_RULES,
     *EXPLAIN_RULES,
+    *DEVICE_SECONDS_RULES,
     *FINDINGS_RULES,
     *PREEMPTION_RULES,
     rule("resource.k8s.io", "resourcepoolstatusrequests", "delete"),

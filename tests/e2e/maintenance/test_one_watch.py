@@ -8,6 +8,7 @@ import yaml
 
 from tests.e2e.maintenance.ward import ROOT, Ward, install, served, uninstall
 from tests.e2e.rbac import (
+    DEVICE_SECONDS_RULES,
     EVICTION_RULES,
     EXPLAIN_RULES,
     FINDINGS_RULES,
@@ -36,7 +37,13 @@ def ward(plane_with_rules: ControlPlane) -> Iterator[Ward]:
     plane.api().apply(yaml.safe_load((ROOT / "crds/devicepoolreports.yaml").read_text()))
     wait_for(lambda: served(plane, REPORTS), message="DevicePoolReports to be served")
     write = rule("dragoman.dev", "devicepoolreports", "list", "create", "patch", "delete")
-    rules = (*EVICTION_RULES, *EXPLAIN_RULES, *FINDINGS_RULES, *POOL_STATUS_RULES)
+    rules = (
+        *EVICTION_RULES,
+        *EXPLAIN_RULES,
+        *DEVICE_SECONDS_RULES,
+        *FINDINGS_RULES,
+        *POOL_STATUS_RULES,
+    )
     user = plane.user(USER, (*MAINTENANCE_RULES, *rules, write))
     with OperatorProcess(plane, user, *EVERYTHING) as running:
         made = Ward(plane)

@@ -41,8 +41,9 @@ def of(*manifests: Any) -> Page:
 def html(*manifests: Any, live: bool = False) -> str:
     """Render the page of a cluster, all pods explained."""
     inventory = builders.inventory(*manifests)
-    found = page(inventory, builders.snapshot(*manifests))
-    explained = dict(Explainer(inventory).each((one.key for one in found.waiting), 60))
+    snapshot = builders.snapshot(*manifests)
+    found = page(inventory, snapshot)
+    explained = dict(Explainer(inventory, snapshot).each((one.key for one in found.waiting), 60))
     parts = render.document(found, explained, live=live)
     return render.whole(
         parts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -105,6 +105,19 @@ class Source:
         except ValueError as error:
             example = versions.name(versions.DEFAULT)
             raise Unusable(f"{error}; --profile {example} chooses one") from error
+
+
+def with_queues(source: Source, snapshot: Snapshot) -> Snapshot:
+    """Return objects with those of queue managers, as far as they may be read.
+
+    Answers are complete without them: gates are then named as what they are.
+    """
+    from dragoman.inventory.snapshots.queuekinds import QUEUE_KINDS  # noqa: PLC0415 — not for --help
+
+    if source.snapshot:
+        return snapshot
+    more = source.read(QUEUE_KINDS)
+    return replace(snapshot, objects={**snapshot.objects, **more.objects})
 
 
 async def _version(client: Client) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from dragoman.allocation import TimeBudget
 from dragoman.inventory.facts.parser import parse, pod_fact
 from dragoman.inventory.inventory import take
-from dragoman.inventory.snapshots.queuekinds import QUEUE_KINDS
 from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.model.fields import MalformedObjectError
@@ -21,6 +20,7 @@ from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.cluster import subjects
 from dragoman_toolkit.dra.cluster.ended import with_pod
 from dragoman_toolkit.dra.cluster.files import documents, require_valid
+from dragoman_toolkit.dra.cluster.source import with_queues
 from dragoman_toolkit.dra.diagnosis import object_reports, pods, workload_reports
 from dragoman_toolkit.dra.diagnosis.report import DiagnosisView
 from dragoman_toolkit.dra.inventory.hardwareids import devices_with
@@ -120,9 +120,7 @@ def _with_queues(source: Source, snapshot: Snapshot, kind: str, names: tuple[str
     ]
     if kind == "pod" and not any(map(_may_be_held, pods_named)):
         return snapshot
-    more = source.read(QUEUE_KINDS)
-    # Without the rights to read queues, gates are named as what they are.
-    return replace(snapshot, objects={**snapshot.objects, **more.objects})
+    return with_queues(source, snapshot)
 
 
 def _may_be_held(pod: Document) -> bool:

@@ -16,13 +16,16 @@ from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.documents import KINDS, PLANNING
 from dragoman_base.words import listed
 from dragoman_toolkit.dra import notes
+from dragoman_toolkit.dra.cluster.source import with_queues
 from dragoman_toolkit.dra.doctor.dryrunpods import dry_run
 from dragoman_toolkit.dra.doctor.neverfits import never_fitting
 from dragoman_toolkit.dra.output import Cell, Exit, Report, Table
 from dragoman_toolkit.dra.reports import Nothing
+from dragoman_toolkit.queues.findings import queue_findings
+from dragoman_toolkit.shapes.differs import differing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from dragoman.inventory.facts.world import World
@@ -70,13 +73,14 @@ class Examiner:
         if Id.DRIVER_RIGHTS in self.only:
             from dragoman_toolkit.dra.doctor.driverrights import tried  # noqa: PLC0415 — seldom wanted
 
-            facts = replace(facts, rights=tried(source, facts))
+            facts = _with(facts, tried(source, facts))
         if self.dry_run_pods:
             dry_runs, why = dry_run(source)
-            facts = replace(facts, dry_runs=dry_runs, cut=_cut(facts, Id.POD_REJECTED, why))
+            facts = _with(facts, dry_runs, Id.POD_REJECTED, why)
         if not self.only or Id.POD_NEVER_FITS in self.only:
             answers, why = never_fitting(facts)
-            facts = replace(facts, answers=answers, cut=_cut(facts, Id.POD_NEVER_FITS, why))
+            facts = _with(facts, answers, Id.POD_NEVER_FITS, why)
+        facts = _with(facts, (*queue_findings(facts), *differing(facts)))
         if self.target is not None:
             from dragoman_toolkit.dra.doctor.upgrade import upgrade  # noqa: PLC0415 — as above
 
@@ -84,14 +88,17 @@ class Examiner:
         return _answer(source, facts, self)
 
 
-def _cut(facts: DoctorFacts, key: Id, why: str) -> Mapping[Id, str]:
-    """Return what searches left out, with that of one more; an empty text for nothing."""
-    return {**facts.cut, **({key: why} if why else {})}
+def _with(
+    facts: DoctorFacts, found: Iterable[Finding], key: Id = Id.POD_UNSEEN, why: str = ""
+) -> DoctorFacts:
+    """Return facts with findings of a command, and what it left out; an empty text for nothing."""
+    cut = {**facts.cut, **({key: why} if why else {})}
+    return replace(facts, found=(*facts.found, *found), cut=cut)
 
 
 def _facts(source: Source, thresholds: Thresholds, before: Reading | None = None) -> DoctorFacts:
     needed = [one for one in KINDS.values() if one not in {"resourcequotas", *PLANNING}]
-    snapshot = source.read(needed)
+    snapshot = with_queues(source, source.read(needed))
     world = parse(snapshot)
     return DoctorFacts(snapshot, take(world, source.profile(world)), thresholds, before)
 

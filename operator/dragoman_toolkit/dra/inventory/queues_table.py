@@ -22,6 +22,7 @@ from dragoman_toolkit.queues.usage import Row, Side
 from dragoman_toolkit.queues.wording import WHY, text_of
 
 if TYPE_CHECKING:
+    from dragoman.inventory.inventory import Inventory
     from dragoman_toolkit.dra.cluster.source import Source
 
 _NEEDS = (
@@ -72,6 +73,12 @@ def report(source: Source, queue: str, manager: str, *, wide: bool) -> Report:
             *notes.common(world),
         ),
     )
+
+
+def table_of(queues: Queues, inventory: Inventory) -> Table | None:
+    """Return the table of all queues; None in a cluster without one."""
+    found = rows(queues, inventory)
+    return _table(found, wide=False) if found else None
 
 
 def _status(odd: bool, unseen: Sequence[str]) -> Exit:  # noqa: FBT001 — read at one place

@@ -5,9 +5,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 from dragoman.allocation import TimeBudget
 from dragoman.inventory.inventory import Inventory
+from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman_toolkit.dra.diagnosis import pods
 from dragoman_toolkit.dra.diagnosis.report import DiagnosisView
 from dragoman_toolkit.dra.output import Exit, Report, Unusable
+from dragoman_toolkit.queues.facts import Queues
+from dragoman_toolkit.queues.reasons import HeldBack
 
 Progress = Callable[[str, int], None]
 SECONDS = 5.0
@@ -19,10 +22,12 @@ class Explainer:
 
     Args:
         inventory: What is known.
+        snapshot: What it was taken from, with the objects of queue managers.
     """
 
-    def __init__(self, inventory: Inventory) -> None:
-        self._view = DiagnosisView(inventory)
+    def __init__(self, inventory: Inventory, snapshot: Snapshot) -> None:
+        held = HeldBack(Queues(snapshot, inventory.world), inventory)
+        self._view = DiagnosisView(inventory, snapshot=snapshot, held=held)
 
     def explain(self, pod: str) -> Report:
         """Return what `kubectl dra explain pod` says; of a deleted pod, that it is not found."""

@@ -7,7 +7,7 @@ from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.cluster.connection import context_name
-from dragoman_toolkit.dra.cluster.source import Source
+from dragoman_toolkit.dra.cluster.source import Source, with_queues
 from dragoman_toolkit.dra.output import Exit, ProgressLine, Unusable
 from dragoman_toolkit.dra.ui import render
 from dragoman_toolkit.dra.ui.explanations import Explainer
@@ -30,13 +30,13 @@ def write(source: Source, file: Path) -> Exit:
     Raises:
         Unusable: The cluster cannot be read, or the file not written.
     """
-    snapshot = source.read(NEEDS)
+    snapshot = with_queues(source, source.read(NEEDS))
     world = parse(snapshot)
     inventory = take(world, source.profile(world))
     found = page(inventory, snapshot)
     explanations = {}
     with ProgressLine() as progress:
-        explainer = Explainer(inventory)
+        explainer = Explainer(inventory, snapshot)
         for pod, report in explainer.each((one.key for one in found.waiting), EXPLAINING):
             explanations[pod] = report
             progress("pods explained", len(explanations))

@@ -12,7 +12,7 @@ from typing import Protocol
 from dragoman.allocation.features import Profile
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.world import World
-from dragoman.inventory.inventory import Inventory, take
+from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman_toolkit.dra.output import Unusable
 from dragoman_toolkit.dra.ui import render
@@ -88,9 +88,9 @@ class Live:
 
     async def start(self) -> None:
         """Read the cluster for the first time; raise Unusable where that fails."""
-        inventory, found = await self._next()
+        explainer, found = await self._next()
         self._feed = await asyncio.to_thread(Feed.first, self._title, found, self._kind)
-        self._explainer = Explainer(inventory)
+        self._explainer = explainer
 
     async def run(self) -> None:
         """Read the cluster while it is followed, until cancelled."""
@@ -163,7 +163,7 @@ class Live:
 
     async def _reread(self) -> None:
         try:
-            inventory, found = await self._next()
+            explainer, found = await self._next()
         except Unusable as error:
             self._trouble = _words(error)
             await self._replace(lambda feed: feed)
@@ -172,16 +172,16 @@ class Live:
         await self._replace(lambda feed: feed.next(found))
         if self.feed.stale:
             async with self._searching:
-                self._explainer = Explainer(inventory)
+                self._explainer = explainer
 
-    async def _next(self) -> tuple[Inventory, Page]:
+    async def _next(self) -> tuple[Explainer, Page]:
         snapshot = await self._cluster.read()
         return await asyncio.to_thread(self._computed, snapshot)
 
-    def _computed(self, snapshot: Snapshot) -> tuple[Inventory, Page]:
+    def _computed(self, snapshot: Snapshot) -> tuple[Explainer, Page]:
         world = parse(snapshot)
         inventory = take(world, self._profile(world))
-        return inventory, page(inventory, snapshot)
+        return Explainer(inventory, snapshot), page(inventory, snapshot)
 
     async def _search(self) -> None:
         """Explain pods that wait, as far as the time goes."""

@@ -1,23 +1,25 @@
 """What the page shows, computed from an inventory; the numbers are those of `top` and `who`."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dragoman.inventory.facts.world import World
+from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import DeviceState, Inventory
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.inventory.usage import summary
 from dragoman.inventory.usage.rows import ClassRow
-from dragoman.inventory.usage.waiting import Waiting
+from dragoman.inventory.usage.waiting import Waiting, gated
 from dragoman_base.words import natural
 from dragoman_toolkit.dra import notes
-from dragoman_toolkit.dra.inventory import top_tables
+from dragoman_toolkit.dra.inventory import queues_table, top_tables
 from dragoman_toolkit.dra.missing import cannot_tell, unseen_of
 from dragoman_toolkit.dra.output import Cell, Table
 from dragoman_toolkit.dra.ui.nodemap import MapRow, rows
 from dragoman_toolkit.dra.ui.problems import PageProblem, problems
+from dragoman_toolkit.queues.facts import Queues
+from dragoman_toolkit.queues.reasons import HeldBack, is_held
 
 WAITING_SHOWN = 200
 """Pods that the page lists; the tables count all of them."""
@@ -44,6 +46,14 @@ class WaitingPod:
     claims: tuple[str, ...]  # Claims without devices
     since: str  # When the scheduler refused it first, as an API timestamp; empty where unknown
     message: str  # What the scheduler says
+
+
+class HeldPod(NamedTuple):
+    """A pod that scheduling gates keep from the scheduler."""
+
+    key: str  # `namespace/name`
+    namespace: str  # Of the pod
+    reasons: tuple[str, ...]  # Who holds it back, and why
 
 
 class Advice(NamedTuple):
@@ -73,6 +83,9 @@ class Page:
     empty: Advice | None = None  # What to do where there are no devices; None where there are
     # Whether something could not be listed, so that what is not shown may be there
     blind: bool = False
+    queues: Table | None = None  # The table of `top queues`; None without a queue manager
+    held: tuple[HeldPod, ...] = ()  # Pods that are held back, at most WAITING_SHOWN
+    held_count: int = 0  # All pods that are held back
     basis: int = 0  # Differs where explanations may differ although rows and pods are the same
 
 
@@ -81,6 +94,11 @@ def page(inventory: Inventory, snapshot: Snapshot) -> Page:
     blind = cannot_tell(unseen_of(inventory.world))
     counts = Counter(device.state for device in inventory.devices.values())
     found = sorted(summary.waiting_pods(inventory), key=lambda one: natural(one.pod.key))
+    queues = Queues(snapshot, inventory.world)
+    pods = inventory.world.pods.values()
+    held = sorted(
+        (one for one in pods if gated(one) and is_held(one)), key=lambda one: natural(one.key)
+    )
     return Page(
         taken=inventory.world.now,
         kubernetes=inventory.world.kubernetes,
@@ -97,8 +115,18 @@ def page(inventory: Inventory, snapshot: Snapshot) -> Page:
         problems=problems(snapshot, inventory),
         empty=_empty(inventory),
         blind=bool(blind),
+        queues=queues_table.table_of(queues, inventory),
+        held=tuple(_held(HeldBack(queues, inventory), held[:WAITING_SHOWN])),
+        held_count=len(held),
         basis=_basis(inventory.world),
     )
+
+
+def _held(known: HeldBack, pods: Iterable[PodFact]) -> Iterator[HeldPod]:
+    for pod in pods:
+        yield HeldPod(
+            pod.key, pod.pod.metadata.namespace, tuple(one.text for one in known.of_pod(pod))
+        )
 
 
 _HELD = 3

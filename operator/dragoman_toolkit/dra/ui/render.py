@@ -26,6 +26,7 @@ SECTIONS = (
     "problems",
     "classes",
     "namespaces",
+    "queues",
     "waiting",
     "legend",
     "choices",

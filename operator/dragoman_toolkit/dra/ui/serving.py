@@ -3,10 +3,11 @@
 import asyncio
 import secrets
 import tempfile
+import time
 import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import Self
@@ -15,6 +16,8 @@ import click
 
 from dragoman import logs
 from dragoman.cli.terminal import say
+from dragoman.cluster.reader import Reader
+from dragoman.inventory.snapshots.queuekinds import QUEUE_KINDS
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.kube.client import Client
 from dragoman_toolkit.dra.cluster.connection import client_of, explained
@@ -72,6 +75,8 @@ class Opener:
         return webbrowser.open(self._file.as_uri())
 
 
+QUEUES_AGE = 15.0
+"""Seconds for which lists of the objects of queue managers are used."""
 LISTING = 5.0
 """Least seconds between two lists where the cluster cannot be watched."""
 
@@ -119,12 +124,20 @@ class _Watched:
 
     watcher: Watcher  # Keeps its objects
     client: Client  # The connection
+    # Objects of queue managers, as they were listed last
+    queues: Snapshot = field(default_factory=lambda: Snapshot(""))
+    _until: float = 0.0
 
     async def read(self) -> Snapshot:
         """Return the cluster as it is now; raise Unusable where it does not answer."""
         with explained(), ProgressLine() as progress:
             self.watcher.progress = progress
-            return await self.watcher.read()
+            found = await self.watcher.read()
+            # There are few changes of quotas, and many kinds of them.
+            if time.monotonic() >= self._until:
+                self.queues = await Reader(self.client, self.watcher.namespace).read(QUEUE_KINDS)
+                self._until = time.monotonic() + QUEUES_AGE
+        return replace(found, objects={**found.objects, **self.queues.objects})
 
     async def changed(self) -> None:
         """Wait until it is to be read again."""

@@ -50,6 +50,7 @@ def ids(findings: Iterable[Finding]) -> list[Id]:
 def test_every_finding_has_a_severity_a_rule_and_worlds() -> None:
     assert set(SEVERITIES) == set(RULES) == set(Id)
     tried = {Id.DRIVER_RIGHTS, Id.POD_NEVER_FITS, Id.POD_REJECTED}
+    tried |= {Id.QUEUE_REFUSES, Id.QUEUE_DIFFERS, Id.SHAPE_DIFFERS}
     assert set(Id) - {case.id for case in CASES} == {*OVER_TIME, *UPGRADE, *tried}
 
 

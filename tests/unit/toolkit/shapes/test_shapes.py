@@ -70,9 +70,21 @@ def test_a_recording_has_all_pools_of_a_driver_each_of_its_newest_generation() -
         published("new", {"name": "gone"}, generation=6),
         published("new", {"name": "b"}, generation=7),
     )
-    (pool,) = found.pools
-    assert [one["name"] for one in pool.devices] == ["a", "b"]
-    assert pool.complete
+    assert [[one["name"] for one in pool.devices] for pool in found.pools] == [["a"], ["b"]]
+    assert all(pool.complete for pool in found.pools)
+    assert [pool.name for pool in found.pools] == ["", "2"]
+
+
+def test_pools_of_a_driver_may_have_devices_of_one_name() -> None:
+    found = recording(
+        published("node-1-near", {"name": "gpu-0", "attributes": {"uuid": {"string": "one"}}}),
+        published("node-1-far", {"name": "gpu-0", "attributes": {"uuid": {"string": "two"}}}),
+    )
+    _, slices = rebuilt(found, "n")
+    assert [one["spec"]["pool"]["name"] for one in slices] == ["n", "n-2"]
+    assert len({one["metadata"]["name"] for one in slices}) == 2
+    values = {one["spec"]["devices"][0]["attributes"]["uuid"]["string"] for one in slices}
+    assert len(values) == 2
 
 
 def test_attributes_with_several_values_are_recorded() -> None:
@@ -127,6 +139,8 @@ def test_unknown_values_are_alike_within_a_group_and_on_no_other_node() -> None:
         ({"kind": "Other"}, "apiVersion and kind"),
         ({"extra": 1}, "extra: unknown field"),
         ({"pools": []}, "pools: expected at least one pool"),
+        ({"pools": [{"driver": "d"}, {"driver": "d"}]}, "pools of one driver with different names"),
+        ({"pools": [{"driver": "d", "name": "A/b"}]}, "pools[0].name: expected small letters"),
         ({"pools": [{}]}, "pools[0].driver"),
         ({"pools": [{"driver": "d", "devices": [{}]}]}, "pools[0].devices[0].name"),
         (

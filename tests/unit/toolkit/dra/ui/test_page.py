@@ -11,8 +11,9 @@ from dragoman_toolkit.dra.ui.nodemap import LOST, SEVERAL, UNPLACED
 from dragoman_toolkit.dra.ui.page import WAITING_SHOWN, page
 from dragoman_toolkit.dra.ui.problems import PageProblem, kinds
 from tests.support.worlds import inventory as builders
-from tests.support.worlds import pages
+from tests.support.worlds import pages, queues
 from tests.support.worlds.inventory import claim, device, device_class, held, pod, pool
+from tests.support.worlds.plugins import GPU
 
 TAINT = {"key": "broken", "effect": "NoSchedule"}
 
@@ -69,6 +70,30 @@ def test_quotas_are_shown_where_there_are_some() -> None:
     assert "Namespaces and quotas" not in pages.html(*cluster())
     assert "Namespaces and quotas" in pages.html(*cluster(), quota)
     assert pages.of(device_class()).namespaces is None
+
+
+def test_queues_and_pods_that_are_held_back_are_shown() -> None:
+    waits = [{"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": "no"}]
+    spec = {"containers": [{"name": "main", "resources": {"requests": {GPU: "4"}}}]}
+    pod = queues.pod_of("train", 0, "", schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])
+    pod["spec"]["containers"] = spec["containers"]
+    world = (
+        *queues.devices(4),
+        *queues.kueue(),
+        *queues.cluster_queue("team", 2, 0),
+        queues.workload("train", "team", admitted=False, spec=spec, conditions=waits),
+        pod,
+    )
+    found = pages.of(*world)
+    assert found.queues is not None
+    assert found.queues.rows[0][:3] == ("kueue/team", GPU, "2")
+    assert (found.waiting, found.held_count, found.held[0].key) == ((), 1, "ml/train-0")
+    assert "waits for ClusterQueue team: 2 more of nvidia.com/gpu" in found.held[0].reasons[0]
+    html = pages.html(*world)
+    assert "Pods held back" in html
+    assert "Kueue holds the pod back" in html
+    assert pages.of(*cluster()).queues is None
+    assert "Pods held back" not in pages.html(*cluster())
 
 
 def test_devices_whose_slices_are_not_seen_are_used_and_not_lost() -> None:

@@ -20,7 +20,9 @@ def waiting() -> dict[str, Any]:
 
 
 def said(*manifests: Any) -> str:
-    return reason(Explainer(builders.inventory(*manifests)).explain("ns/pod"))
+    return reason(
+        Explainer(builders.inventory(*manifests), builders.snapshot(*manifests)).explain("ns/pod")
+    )
 
 
 def test_one_node_whose_devices_are_tainted_is_nearer_than_many_of_another_kind() -> None:
