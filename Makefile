@@ -135,15 +135,15 @@ test-answers: setup ## Hold answers of explain in SEEDS random worlds against an
 	@$(PY) -m tests.answers --first $(or $(FIRST),0) --seeds $(or $(SEEDS),1000) $(if $(STATE),--state $(STATE))
 
 .PHONY: test-versions
-test-versions: setup ## Run the end-to-end suites on every Kubernetes version (VERSIONS="v1.37.1" SUITES=modes)
+test-versions: setup ## Run the end-to-end suites on every Kubernetes version (VERSIONS="v1.37.2" SUITES=modes)
 	@VERSIONS="$(VERSIONS)" SUITES="$(SUITES)" PROCESSES=$(PROCESSES) $(PY) -m tests.versions
 
 .PHONY: test-faults
-test-faults: setup ## Measure which faults the built-in controller of each version has (VERSIONS="v1.37.1")
+test-faults: setup ## Measure which faults the built-in controller of each version has (VERSIONS="v1.37.2")
 	@VERSIONS="$(VERSIONS)" FAULTS="$(FAULTS)" $(PY) -m tests.versions.faults
 
 .PHONY: manifest-verdicts
-manifest-verdicts: setup ## Record what API servers say to manifests that people write (ARGS="v1.37.1")
+manifest-verdicts: setup ## Record what API servers say to manifests that people write (ARGS="v1.37.2")
 	@$(PY) -m tests.conformance.manifests.verdicts $(ARGS)
 
 .PHONY: test-conformance
@@ -155,7 +155,7 @@ test-mutants: controlplane ## Check every pretended driver with a fault (ARGS="-
 	@$(PY) -m tests.e2e.conformance.mutants $(ARGS)
 
 .PHONY: test-upstream
-test-upstream: controlplane ## Run Kubernetes' own tests of DRA with dragoman (ARGS="--kubernetes v1.37.1 --suite node")
+test-upstream: controlplane ## Run Kubernetes' own tests of DRA with dragoman (ARGS="--kubernetes v1.37.2 --suite node")
 	@$(PY) -m tests.upstream $(ARGS)
 
 .PHONY: test-cluster-templates
@@ -179,8 +179,8 @@ test-maintenance: controlplane ## Take devices out of service alongside a real s
 	@DRAGOMAN_MAINTENANCE=1 $(PYTEST) -ra -s tests/e2e/maintenance
 
 .PHONY: test-preemption-oracle
-test-preemption-oracle: setup ## Compare victims with the scheduler's in WORLDS worlds from SEED on, on each of 1.34 to 1.37 (KUBERNETES=1.36; resumable)
-	@for version in $(or $(KUBERNETES),1.37 1.36 1.35 1.34); do \
+test-preemption-oracle: setup ## Compare victims with the scheduler's in WORLDS worlds from SEED on, on each of 1.34 to 1.38 (KUBERNETES=1.36; resumable)
+	@for version in $(or $(KUBERNETES),1.38 1.37 1.36 1.35 1.34); do \
 		$(PY) -m tests.conformance.fuzz_preemption $(WORLDS) \
 			--kubernetes $$version --seed $(or $(SEED),28) || exit 1; done
 
@@ -330,7 +330,7 @@ test-check: controlplane ## Compare the check with real API servers over N gener
 	@DRAGOMAN_MANIFESTS=$(N) $(PYTEST) -ra tests/e2e/check
 
 .PHONY: test-corpus
-test-corpus: setup ## Compare the check with API servers on files in the layouts of public repositories (ARGS="v1.37.1")
+test-corpus: setup ## Compare the check with API servers on files in the layouts of public repositories (ARGS="v1.37.2")
 	@$(PY) -m tests.conformance.corpus $(ARGS)
 
 .PHONY: bench-check

@@ -25,7 +25,7 @@ from tests.support.controlplane.artifacts import cache_root
 from tests.support.controlplane.toolchain import MODULES, go_for
 
 FOLDER = Path(__file__).parent.parent / "operator/dragoman_toolkit/linting/knowledge/data"
-VERSIONS = ("v1.34.4", "v1.35.4", "v1.36.3", "v1.37.1", "v1.38.0-beta.0")
+VERSIONS = ("v1.34.4", "v1.35.4", "v1.36.3", "v1.37.2", "v1.38.0-beta.0")
 PREFIX = "#/components/schemas/"
 WHOLE = "resource.k8s.io"
 HOLDERS = {

@@ -9,15 +9,32 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from dragoman.doctor.faults import FAULTS
-from dragoman_base.versions import OLDEST
+from dragoman_base.versions import KNOWN, OLDEST, Version, parse
 
 MODULE = "v1.38.0-beta.0"
 """Release of k8s.io/kubernetes whose changelogs are read: the newest of the Go module proxy."""
 FEATURES = {(1, 36): "v1.36.3", (1, 37): "v1.37.2", (1, 38): MODULE}
 """A release of each version, whose list of features names the gates that it knows."""
+STAGED = (
+    "DRAAdminAccess", "DRAConsumableCapacity", "DRADerivedAttributes",
+    "DRADeviceBindingConditions", "DRADeviceCompatibilityGroups", "DRADeviceTaintRules",
+    "DRADeviceTaints", "DRAExtendedResource", "DRAFractionalCapacityRange",
+    "DRAListTypeAttributes", "DRAOptionalNodeOperations", "DRAPartitionableDevices",
+    "DRAPrioritizedList", "DRAResourceClaimDeviceStatus", "DRASchedulerFilterTimeout",
+    "DynamicResourceAllocation",
+)  # fmt: skip
+"""Gates whose stages the product knows."""
 _ROOT = Path(__file__).parents[1]
+STAGES = _ROOT / "operator/dragoman/allocation/gates.py"
+LIST = "test/compatibility_lifecycle/reference/versioned_feature_list.yaml"
+_WORDS = {"Alpha": "ALPHA", "Beta": "BETA", "GA": "GA"}
+Specs = Mapping[str, list[Mapping[str, Any]]]
+"""What a release's list says of each gate, by its name."""
 FIXES = _ROOT / "operator/dragoman/doctor/fixes.py"
 GATES = _ROOT / "operator/dragoman/doctor/removedgates.py"
 _RELEASE = re.compile(r"# v(\d+)\.(\d+)\.(\d+)(-\S+)?")
@@ -58,8 +75,58 @@ def _notes(folder: Path) -> Iterator[tuple[tuple[int, int], int, str]]:
 
 def gates(folder: Path) -> frozenset[str]:
     """Return the feature gates that a release knows."""
-    path = folder / "test/compatibility_lifecycle/reference/versioned_feature_list.yaml"
-    return frozenset(re.findall(r"^- name: (\S+)", path.read_text(encoding="utf-8"), re.MULTILINE))
+    return frozenset(specs(folder))
+
+
+def specs(folder: Path) -> Specs:
+    """Return the list of a release."""
+    listed = yaml.safe_load((folder / LIST).read_text(encoding="utf-8"))
+    return {one["name"]: one["versionedSpecs"] for one in listed}
+
+
+def stage(rows: list[Mapping[str, Any]], minor: Version) -> str:
+    """Return the name of a gate's stage in a version; empty before its first one.
+
+    A component's compatibility version is the one before its own, so that what needs a newer one
+    does not count.
+    """
+    found = ""
+    for row in rows:
+        needed = str(row.get("minCompatibilityVersion", ""))
+        if parse(str(row["version"])) > minor or (needed and parse(needed) >= minor):
+            continue
+        found = _WORDS.get(row["preRelease"], row["preRelease"].upper())
+        if found == "BETA" and not row["default"]:
+            found = "BETA_OFF"
+        if found == "GA" and row["lockToDefault"]:
+            found = "LOCKED"
+    return found
+
+
+def stages_page() -> str:
+    """Return the module with the stages of gates, by the newest list that knows a version."""
+    lists = {version: specs(module(name)) for version, name in FEATURES.items()}
+    rows = []
+    for gate in STAGED:
+        found = (
+            stage(lists[min(one for one in lists if one >= version)].get(gate, []), version)
+            for version in KNOWN
+        )
+        rows.append(f'        "{gate}": ({", ".join(one or chr(34) * 2 for one in found)}),')
+    page = _mapping(
+        "Stages of the feature gates of Dynamic Resource Allocation.",
+        "STAGES: Mapping[str, tuple[str, ...]]",
+        rows,
+        ['"""Stage in each known version, the oldest first; empty where a gate does not exist."""'],
+    )
+    return page.replace(
+        "STAGES:",
+        'ALPHA, BETA, GA, LOCKED = "alpha", "beta", "GA", "locked"\n'
+        'BETA_OFF = "beta, off"\n'
+        '"""Off by default; also a default that needs the release as compatibility version."""\n\n'
+        "STAGES:",
+        1,
+    )
 
 
 def removed(known: Mapping[tuple[int, int], frozenset[str]]) -> dict[str, tuple[int, int]]:
@@ -132,3 +199,4 @@ def _mapping(title: str, declaration: str, rows: list[str], meaning: list[str]) 
 if __name__ == "__main__":
     FIXES.write_text(fixes_page(), encoding="utf-8")
     GATES.write_text(gates_page(), encoding="utf-8")
+    STAGES.write_text(stages_page(), encoding="utf-8")

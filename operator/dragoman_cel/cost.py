@@ -12,7 +12,7 @@ from itertools import chain
 from math import ceil
 from typing import Any
 
-from dragoman_cel.engine import Engine
+from dragoman_base.versions import Release
 from dragoman_cel.errors import EvaluationAborted
 from dragoman_cel.representation import LISTS, MAPS, Optional, go_name, keys, size
 from dragoman_cel.values.durations import Duration
@@ -226,24 +226,24 @@ _MATCHES = ("matches", "matches_string")
 _AFFIXES = ("starts_with_string", "ends_with_string")
 
 
-def call_cost_of(function: str, overloads: tuple[str, ...], engine: Engine) -> int | CostFunction:
+def call_cost_of(function: str, overloads: tuple[str, ...], release: Release) -> int | CostFunction:
     """Return the cost of a call.
 
     Args:
         function: Its qualified name.
         overloads: The overloads that the checker left open.
-        engine: How the release evaluates.
+        release: How it evaluates.
     """
     only = overloads[0] if len(overloads) == 1 else ""
-    if only in _AFFIXES and engine.affixes_measured:
+    if only in _AFFIXES and release.affixes_measured:
         return _AFFIX
-    if only in _MATCHES and engine.matches_measured:
+    if only in _MATCHES and release.matches_measured:
         return _regex
-    if function == "includes" and engine.includes_traversed:
+    if function == "includes" and release.includes_traversed:
         return _traversed
     if only and function in _LIST_LIBRARY:
         found = _LIST_LIBRARY[function]
-        return _of_found if found is _of_result and engine.arguments_first else found
+        return _of_found if found is _of_result and release.arguments_first else found
     if only == "cidr_ip":
         return 1
     by_function = _BY_FUNCTION.get(function)

@@ -3,10 +3,11 @@
 Source: k8s.io/dynamic-resource-allocation/cel, KEP-4381, KEP-5491 (list attributes).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from dragoman_base.versions import Release
 from dragoman_cel.data import DefaultMap, Invalid, PartialMap
 from dragoman_cel.errors import OperationError
 from dragoman_cel.values.quantity import Quantity
@@ -39,23 +40,23 @@ class Device:
 
 def prepare(
     device: Mapping[str, Any],
+    release: Release,
     *,
     driver: str = "",
     list_attributes: bool = False,
-    lazy: bool = False,
 ) -> Device:
     """Convert a device of the API; an error becomes the `failure` of the result.
 
     Args:
         device: `attributes` (name to one of int, bool, string, version or a list of them),
             `capacity` (name to `{"value": quantity}`), `allowMultipleAllocations`.
+        release: What evaluates.
         driver: Name of the driver, the domain of names without one.
         list_attributes: Feature gate DRAListTypeAttributes; without it, a device with a list
             attribute fails every selector.
-        lazy: Whether an attribute without usable value fails only who reads it (1.38).
     """
     try:
-        if lazy:
+        if release.attributes_lazy:
             return Device(_lazy_variable(device, driver), None)
         return Device(_variable(device, driver, list_attributes=list_attributes), None)
     except OperationError as error:
@@ -127,8 +128,45 @@ def _lazy_variable(device: Mapping[str, Any], driver: str) -> dict[str, Any]:
     }
 
 
+Part = tuple[str, ...]
+"""A part of a device that a selector reads, see `Selector.reads`."""
+
+
+def narrow(device: Mapping[str, Any], driver: str, parts: Iterable[Part]) -> Device:
+    """Convert parts of a device, as `prepare` converts all of it from 1.38 on."""
+    found: dict[str, DefaultMap] = {"attributes": DefaultMap(), "capacity": DefaultMap()}
+    try:
+        for section, domain, local in parts:
+            given = device.get(section) or _EMPTY
+            name = f"{domain}/{local}"
+            raw = given.get(name)
+            if raw is None and domain == driver:
+                name, raw = local, given.get(local)
+            if raw is None:
+                continue
+            value = _quantity(name, raw) if section == "capacity" else _usable(raw, local)
+            values = found[section].get(domain)
+            if values is None or (type(value) is Invalid and type(values) is dict):
+                kind = PartialMap if type(value) is Invalid else dict
+                values = found[section][domain] = kind(values or ())
+            values[local] = value
+        shareable = bool(device.get("allowMultipleAllocations"))
+    except OperationError as error:
+        return Device(None, error)
+    except (AttributeError, TypeError):
+        return Device(None, OperationError("the device has not the form of the API"))
+    return Device({"driver": driver, "allowMultipleAllocations": shareable, **found}, None)
+
+
+_EMPTY: Mapping[str, Any] = {}
+
+
 def _usable(attribute: Mapping[str, Any], name: str) -> Any:
     """Return the value of an attribute, `Invalid` without a usable one."""
+    if len(attribute) == 1:
+        ((kind, value),) = attribute.items()
+        if type(value) is _SCALARS.get(kind):
+            return value
     for kind, of in _SCALARS.items():
         value = attribute.get(kind)
         if value is not None:

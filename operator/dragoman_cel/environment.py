@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from dragoman_base.versions import Version
+from dragoman_base.versions import Release, Version
 from dragoman_cel import types
 from dragoman_cel.budget import EVALUATION_OVERHEAD, EVALUATION_STEPS, StepBudget
 from dragoman_cel.check.catalog import Catalog
@@ -16,7 +16,6 @@ from dragoman_cel.check.declarations import overloads_of
 from dragoman_cel.check.overloads import Overload
 from dragoman_cel.check.scope import Scope
 from dragoman_cel.compile import Compiled, compile_tree
-from dragoman_cel.engine import Engine
 from dragoman_cel.errors import (
     CompileError,
     CostLimitExceeded,
@@ -86,7 +85,7 @@ class Program:
     def max_cost(self) -> int:
         """Return the worst-case cost in CEL units, which admission limits; up to 2^64-1."""
         environment = self._environment
-        return estimate(self._tree, environment.size_of_path, environment.engine)
+        return estimate(self._tree, environment.size_of_path, environment.release)
 
     @cached_property
     def untyped(self) -> Compiled:
@@ -203,19 +202,20 @@ class Environment:
     # Whether data may be invalid for its declared type (`representation.Invalid`).
     guarded: bool = False
     extra: Mapping[str, tuple[Overload, ...]] | None = None  # Further overloads by function name
-    # The Kubernetes version that evaluates, None for the one of the library
-    release: Version | None = None
+    newer: Release | None = None  # What evaluates where it is newer than the library
 
     @cached_property
-    def engine(self) -> Engine:
-        """How the release evaluates and estimates."""
-        return Engine(self.release or self.version)
+    def release(self) -> Release:
+        """What evaluates and estimates."""
+        return self.newer or Release(self.version)
 
     @cached_property
     def _scope(self) -> Scope:
-        release = self.engine.version
+        release = self.release
         functions = {
-            function: tuple(replace(one, name=revised(one.name, release)) for one in overloads)
+            function: tuple(
+                replace(one, name=revised(one.name, release.version)) for one in overloads
+            )
             for function, overloads in {**overloads_of(self.version), **(self.extra or {})}.items()
         }
         type_names = {**_TYPE_NAMES, "duration": types.DURATION, "timestamp": types.TIMESTAMP}
@@ -225,12 +225,11 @@ class Environment:
             type_names |= {types.IP.name: types.IP, types.CIDR.name: types.CIDR}
         checks = self.version >= (1, 29)
         catalog = None
-        if self.engine.names_suggested:
+        if release.names_suggested:
             macros = (name for name, *_ in self._macros)
             # The library declares the operator `in` by its old name as well.
             catalog = Catalog((*functions, *self.variables, *macros, "in"))
-        apart = self.engine.types_told_apart
-        return Scope(functions, self.variables, type_names, self.structs, checks, catalog, apart)
+        return Scope(functions, self.variables, type_names, self.structs, release, checks, catalog)
 
     @cached_property
     def _macros(self) -> Mapping[Any, Any]:
@@ -249,7 +248,7 @@ class Environment:
             CompileError: With every issue found, drawn as cel-go draws them.
         """
         try:
-            tree = parse(expression, self._macros, quoted=self.engine.fields_quoted)
+            tree = parse(expression, self._macros, self.release)
             issues = check(tree, self._scope)
             if issues:
                 raise failure(expression, issues)
@@ -262,7 +261,7 @@ class Environment:
 
     def compile_untyped(self, expression: str) -> Compiled:
         """Compile a valid expression without the static types of its nodes."""
-        tree = parse(expression, self._macros, quoted=self.engine.fields_quoted)
+        tree = parse(expression, self._macros, self.release)
         check(tree, self._scope)
         for node in walk(tree):
             # An optional stays an optional: cel-go rewraps one behind a variable or condition.
@@ -271,4 +270,4 @@ class Environment:
 
     def _compiled(self, tree: Node) -> Compiled:
         slots = {name: FIRST_VARIABLE + number for number, name in enumerate(self.variables)}
-        return compile_tree(tree, slots, self._scope.functions, self.engine, guarded=self.guarded)
+        return compile_tree(tree, slots, self._scope.functions, self.release, guarded=self.guarded)

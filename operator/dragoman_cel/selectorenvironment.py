@@ -2,10 +2,9 @@
 
 from functools import cache
 
-from dragoman_base.versions import Version
+from dragoman_base.versions import OLDEST, Release, Version
 from dragoman_cel import types
 from dragoman_cel.check.declarations import parse_overload
-from dragoman_cel.engine import Engine
 from dragoman_cel.environment import Environment
 from dragoman_cel.estimate import Path
 from dragoman_cel.types import Type
@@ -25,7 +24,7 @@ def environment(
     list_attributes: bool,  # noqa: FBT001 — a cache key, called by position
     includes: bool,  # noqa: FBT001 — a cache key, called by position
     consumable_capacity: bool,  # noqa: FBT001 — a cache key, called by position
-    release: Version,
+    release: Release,
 ) -> Environment:
     """Return the environment of selectors.
 
@@ -34,7 +33,7 @@ def environment(
         list_attributes: Whether attributes can be lists, so that their type is dyn.
         includes: Whether the function `includes` exists.
         consumable_capacity: Feature gate DRAConsumableCapacity.
-        release: The Kubernetes version that evaluates, which may be newer than the libraries.
+        release: What evaluates, which may be newer than the libraries.
     """
     attribute = types.DYN if list_attributes else types.ANY
     fields: dict[str, Type] = {
@@ -42,11 +41,11 @@ def environment(
         "attributes": types.map_of(types.STRING, types.map_of(types.STRING, attribute)),
         "capacity": types.map_of(types.STRING, types.map_of(types.STRING, types.QUANTITY)),
     }
-    if consumable_capacity and version >= (1, 34):
+    if consumable_capacity and version >= OLDEST:
         fields["allowMultipleAllocations"] = types.BOOL
     extra = {}
     if includes:
-        origin = "list" if Engine(release).includes_traversed else "dra"
+        origin = "list" if release.includes_traversed else "dra"
         _, _, function, overload = parse_overload(_INCLUDES.format(origin))
         extra[function] = (overload,)
     return Environment(
@@ -56,7 +55,7 @@ def environment(
         size_of_path=_size_of_path,
         bind=True,
         extra=extra,
-        release=release,
+        newer=release,
     )
 
 

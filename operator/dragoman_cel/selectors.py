@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from types import EllipsisType
 from typing import Any
 
 from dragoman_base import versions
+from dragoman_base.versions import Release
 from dragoman_cel import types
 from dragoman_cel.budget import EVALUATION_STEPS, StepBudget
 from dragoman_cel.data import Invalid
-from dragoman_cel.deviceview import Device, prepare
-from dragoman_cel.engine import Engine
+from dragoman_cel.deviceview import Device, Part, narrow, prepare
 from dragoman_cel.environment import COST_LIMIT, FAILURES, Environment, Program, with_cost
 from dragoman_cel.errors import CompileError, CostLimitExceeded, OperationError
 from dragoman_cel.representation import NONE, Optional, type_name
@@ -34,18 +35,20 @@ class Selector:
         expression: Its text.
         program: Its program, with the checked type.
         list_attributes: Whether devices may have lists as attributes.
-        lazy: Whether attributes without usable value fail only where they are read.
+        release: What evaluates.
     """
 
     __slots__ = (
-        "_cost", "_local_slots", "_run", "expression", "lazy", "list_attributes", "program",
+        "_cost", "_local_slots", "_parts", "_run", "expression", "list_attributes", "program",
+        "release",
     )  # fmt: skip
 
-    def __init__(self, program: Program, *, list_attributes: bool, lazy: bool) -> None:
-        self.lazy = lazy
+    def __init__(self, program: Program, release: Release, *, list_attributes: bool) -> None:
+        self.release = release
         self.expression = program.expression
         self.program = program
         self.list_attributes = list_attributes
+        self._parts: tuple[Part, ...] | EllipsisType | None = ...
         self._run = program.run
         self._cost = program.cost
         self._local_slots = program.local_slots
@@ -61,7 +64,7 @@ class Selector:
 
         A part is ("driver",), ("allowMultipleAllocations",), or ("attributes" or "capacity",
         domain, name). An attribute that cannot be converted fails every selector beside that,
-        unless `lazy`.
+        unless it fails only who reads it (1.38).
         """
         found = {path[:3] for path in self.program.reads("device")}
         whole = {"driver", "allowMultipleAllocations"}
@@ -78,7 +81,7 @@ class Selector:
             device: As for `matches`.
             driver: As for `matches`.
         """
-        return prepare(device, driver=driver, list_attributes=self.list_attributes, lazy=self.lazy)
+        return prepare(device, self.release, driver=driver, list_attributes=self.list_attributes)
 
     def matches(
         self,
@@ -102,7 +105,7 @@ class Selector:
                 an invalid device.
             CostLimitExceeded: The evaluation cost more than 1,000,000 units, or 600,000 steps.
         """
-        ready = device if isinstance(device, Device) else self.prepare(device, driver=driver)
+        ready = device if isinstance(device, Device) else self._narrowed(device, driver)
         value = ready.value
         if value is None:
             raise ready.error
@@ -120,6 +123,17 @@ class Selector:
         if state[COST] > COST_LIMIT:
             raise with_cost(CostLimitExceeded(), state)
         return result if result is True or result is False else self._answer(result)
+
+    def _narrowed(self, device: Mapping[str, Any], driver: str) -> Device:
+        """Convert what this selector reads of a device, all of it where that is not known."""
+        if self._parts is ...:
+            known = self.reads if self.release.attributes_lazy else None
+            self._parts = None
+            if known is not None:
+                self._parts = tuple(sorted(part for part in known if len(part) == 3))
+        if self._parts is None:
+            return self.prepare(device, driver=driver)
+        return narrow(device, driver, self._parts)
 
     def evaluate(self, device: Device, *, budget: StepBudget | None = None) -> tuple[Any, int]:
         """Return the typed result and its cost in CEL units.
@@ -168,11 +182,6 @@ _CONVERSIONS = {
 }
 """Go's text for a result that is not a bool."""
 
-_INCLUDES_SINCE = (1, 36)
-"""The first version with `includes` in stored selectors."""
-_LISTS_SINCE = (1, 37)
-"""The first version whose stored selectors see attributes as lists."""
-
 
 def compile(  # noqa: A001 — read as device.compile
     expression: str,
@@ -212,15 +221,14 @@ def _compiled(
     stored: bool,  # noqa: FBT001 — see above
 ) -> Selector:
     version = min(versions.parse(kubernetes), versions.NEWEST)
-    as_lists = version >= _LISTS_SINCE
-    lists = list_attributes or (stored and as_lists)
-    includes = lists or (stored and version >= _INCLUDES_SINCE)
+    release = Release(version)
+    lists = list_attributes or (stored and release.lists_in_selectors)
+    includes = lists or (stored and release.includes_stored)
     libraries = version if stored else (version[0], version[1] - 1)
-    scope = environment(libraries, lists, includes, consumable_capacity, version)
+    scope = environment(libraries, lists, includes, consumable_capacity, release)
     allowed = (types.BOOL, types.ANY, types.DYN) if lists else (types.BOOL, types.ANY)
     program = _program(expression, scope, allowed)
-    lazy = Engine(version).attributes_lazy
-    return Selector(program, list_attributes=lists or as_lists, lazy=lazy)
+    return Selector(program, release, list_attributes=lists or release.lists_in_selectors)
 
 
 def _program(expression: str, scope: Environment, allowed: tuple[Type, ...]) -> Program:

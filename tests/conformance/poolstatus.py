@@ -102,8 +102,13 @@ def device(chance: Random, name: str, shape: str) -> Json:
             found["attributes"] = {key: {"string": profile}}
     if shape == "shares":
         found["allowMultipleAllocations"] = chance.random() < 0.7
-        found["capacity"] = {"memory": {"value": f"{chance.randint(1, 80)}Gi"}}
+        found["capacity"] = {spelled(chance): {"value": f"{chance.randint(1, 80)}Gi"}}
     return found
+
+
+def spelled(chance: Random, driver: str = "") -> str:
+    """Return a name of a capacity, sometimes with the domain of its driver or of another one."""
+    return f"{driver or chance.choice(DRIVERS)}/memory" if chance.random() < 0.2 else "memory"
 
 
 def claim(chance: Random, index: int, published: list[tuple[str, str, Json]]) -> Json:
@@ -118,7 +123,7 @@ def claim(chance: Random, index: int, published: list[tuple[str, str, Json]]) ->
             result["adminAccess"] = True
         if not gone and (found.get("allowMultipleAllocations") or chance.random() < 0.02):
             result["shareID"] = "5f1b0bd5-1cc4-4a64-8b24-5a3b5c2a9a3e"
-            result["consumedCapacity"] = {"memory": f"{chance.randint(1, 4)}Gi"}
+            result["consumedCapacity"] = {spelled(chance, driver): f"{chance.randint(1, 4)}Gi"}
         results.append(result)
     metadata = {"name": f"claim-{index}", "namespace": "default", "uid": f"claim-{index}"}
     status: Json = {"allocation": {"devices": {"results": results}}}
@@ -154,13 +159,13 @@ def ours(world: Json, request: Json) -> list[Json]:
     return pool_statuses(facts, attribute=spec.get("defaultPartitionTypeAttribute"))
 
 
-def differences(world: Json, found: list[Json], theirs: list[Json]) -> list[str]:
+def differences(world: Json, found: list[Json], theirs: list[Json], kubernetes: str) -> list[str]:
     """Return where dragoman's answer differs from the stock controller's, known faults aside."""
     if [one["poolName"] for one in found] != [one["poolName"] for one in theirs]:
         return [f"pools: {found} {theirs}"]
     said = []
     for mine, other in zip(found, theirs, strict=True):
-        expected = corrected(world, mine, other)
+        expected = corrected(world, mine, other, kubernetes)
         said += [
             f"{mine['driver']}/{mine['poolName']} {key}: {mine.get(key)!r}, not {value!r}"
             for key, value in {**dict.fromkeys(mine), **expected}.items()
@@ -169,7 +174,7 @@ def differences(world: Json, found: list[Json], theirs: list[Json]) -> list[str]
     return said
 
 
-def corrected(world: Json, mine: Json, theirs: Json) -> Json:
+def corrected(world: Json, mine: Json, theirs: Json, kubernetes: str) -> Json:
     """Return the stock controller's answer for a pool without the faults P4 to P6 and P8."""
     expected = dict(theirs)
     if "totalDevices" not in theirs:
@@ -201,8 +206,14 @@ def corrected(world: Json, mine: Json, theirs: Json) -> Json:
             expected["shareableSummary"] = mine["shareableSummary"]
     shareable = {one["name"] for one in devices if one.get("allowMultipleAllocations")}
     exclusive = any(one not in shareable for one, amount in held.items() if amount)
-    if exclusive and "shareableSummary" in expected:
-        # P8: consumed capacity of exclusive devices enters the view of shares.
+    consumed = consumed_names(world, mine)
+    mixed = {"memory", f"{mine['driver']}/memory"} <= consumed
+    other = kubernetes == "1.37" and not consumed <= {
+        name for one in devices for name in one.get("capacity", ())
+    }
+    if "shareableSummary" in expected and (exclusive or mixed or other):
+        # P8: consumed capacity of exclusive devices enters the view of shares. Of a capacity that
+        # claims consume under both names, 1.38 counts one; 1.37 needs the name that is published.
         capacity = mine["shareableSummary"]["capacity"]
         expected["shareableSummary"] = {**expected["shareableSummary"], "capacity": capacity}
     return expected
@@ -218,6 +229,17 @@ def used(world: Json, pool_status: Json) -> dict[str, bool]:
                 amount = bool(one.get("consumedCapacity"))
                 found[one["device"]] = found.get(one["device"], False) or amount
     return found
+
+
+def consumed_names(world: Json, pool_status: Json) -> set[str]:
+    """Return the names under which claims consume capacity of a pool."""
+    return {
+        name
+        for item in world["claims"]
+        for one in item["status"].get("allocation", {}).get("devices", {}).get("results", ())
+        if (one["driver"], one["pool"]) == (pool_status["driver"], pool_status["poolName"])
+        for name in one.get("consumedCapacity", ())
+    }
 
 
 def is_tainted(world: Json, pool_status: Json, found: Json) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conformance.oracle import OracleUnavailableError
 from tests.conformance.poolstatus import ORDERED, Json, differences, generate, ours
-from tests.conformance.poolstatus_oracle import oracle
+from tests.conformance.poolstatus_oracle import MODULES, oracle
 
 pytestmark = pytest.mark.slow  # the first build of the oracle takes minutes
 
@@ -16,9 +16,10 @@ AGAIN = 30
 """How often the same is asked: a Go map yields slices, and with them errors, in any order."""
 
 
-def test_pools_have_the_status_that_the_stock_controller_gives_them() -> None:
+@pytest.mark.parametrize("kubernetes", MODULES)
+def test_pools_have_the_status_that_the_stock_controller_gives_them(kubernetes: str) -> None:
     try:
-        asking = oracle()
+        asking = oracle(kubernetes)
     except OracleUnavailableError as reason:
         pytest.skip(str(reason))
     seen: Counter[str] = Counter()
@@ -32,7 +33,7 @@ def test_pools_have_the_status_that_the_stock_controller_gives_them() -> None:
             said = [""]
             for _ in range(AGAIN):
                 answers = asking.ask(world)["statuses"]
-                said = compared(world, found, answers)
+                said = compared(world, found, answers, kubernetes)
                 if not said:
                     break
             assert said == [], f"seed {seed}"
@@ -44,10 +45,12 @@ def test_pools_have_the_status_that_the_stock_controller_gives_them() -> None:
         assert seen["shareableSummary"] >= 20
 
 
-def compared(world: Json, found: list[list[Json]], answers: list[Json]) -> list[str]:
+def compared(
+    world: Json, found: list[list[Json]], answers: list[Json], kubernetes: str
+) -> list[str]:
     """Return all differences of a world."""
     return [
         line
         for pools, answer in zip(found, answers, strict=True)
-        for line in differences(world, pools, answer.get("pools") or [])
+        for line in differences(world, pools, answer.get("pools") or [], kubernetes)
     ]

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from docs.generate_api_schemas import VERSIONS
-from dragoman.allocation.features import _GATES, profile
+from dragoman.allocation.features import profile
+from dragoman.allocation.gates import STAGES
 from dragoman_base.versions import DEFAULT, KNOWN, NEWEST, OLDEST, name, parse
 from dragoman_toolkit.linting.knowledge.api import api_of
 from tests.conformance.allocation_oracle import MODULES as ORACLES
@@ -37,7 +38,15 @@ def test_2_the_versions_are_in_order() -> None:
 
 
 def test_3_every_gate_has_a_stage_for_every_version() -> None:
-    assert {gate for gate, stages in _GATES.items() if len(stages) != len(KNOWN)} == set()
+    assert {gate for gate, stages in STAGES.items() if len(stages) != len(KNOWN)} == set()
+
+
+def test_code_asks_the_table_of_releases_instead_of_comparing_versions() -> None:
+    literal = re.compile(r"(?:[<>]=?|since|SINCE\w*:? =) \(1, (?:3[4-9]|[4-9]\d)\)")
+    sources = [one for root in ("operator", "webhooks") for one in (ROOT / root).rglob("*.py")]
+    assert len(sources) > 500
+    found = {one.name for one in sources if literal.search(one.read_text(encoding="utf-8"))}
+    assert found == set()
 
 
 @pytest.mark.parametrize("version", KNOWN, ids=name)

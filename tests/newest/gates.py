@@ -5,49 +5,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from docs.generate_faults import FEATURES, module
-from dragoman.allocation import features
+from docs.generate_faults import FEATURES, Specs, module, specs
+from docs.generate_faults import stage as word
+from dragoman.allocation import gates
+from dragoman.allocation.gates import STAGES
 from dragoman.doctor.removedgates import GATES_REMOVED_IN
 from dragoman_base import versions
 from dragoman_base.versions import Version
 from tests.newest.published import Release
 from tests.newest.report import Difference, Found
 
-LIST = "test/compatibility_lifecycle/reference/versioned_feature_list.yaml"
 PRODUCT = Path(__file__).parents[2] / "operator"
-_STAGES = {"Alpha": features.ALPHA, "Beta": features.BETA, "GA": features.GA}
-
-Specs = Mapping[str, list[Mapping[str, Any]]]
-"""What a release's list says of each gate, by its name."""
-
-
-def specs(sources: Path) -> Specs:
-    """Return the list of a release."""
-    listed = yaml.safe_load((sources / LIST).read_text(encoding="utf-8"))
-    return {one["name"]: one["versionedSpecs"] for one in listed}
-
-
-def stage(rows: list[Mapping[str, Any]], minor: Version) -> str:
-    """Return the stage of a gate in a version; empty before its first one.
-
-    A component's compatibility version is the one before its own, so that what needs a newer one
-    does not count.
-    """
-    found = ""
-    for row in rows:
-        needed = str(row.get("minCompatibilityVersion", ""))
-        if versions.parse(str(row["version"])) > minor or (
-            needed and versions.parse(needed) >= minor
-        ):
-            continue
-        found = _STAGES.get(row["preRelease"], row["preRelease"].lower())
-        if found == features.BETA and not row["default"]:
-            found = features.BETA_OFF
-        if found == features.GA and row["lockToDefault"]:
-            found = features.LOCKED
-    return found
 
 
 def compare(release: Release, known: Version, sources: Path) -> Found:
@@ -67,10 +35,16 @@ def compare(release: Release, known: Version, sources: Path) -> Found:
     )
 
 
+def stage(rows: list[Mapping[str, Any]], minor: Version) -> str:
+    """Return the stage of a gate in a version; empty before its first one."""
+    name = word(rows, minor)
+    return str(getattr(gates, name, name.lower()))
+
+
 def stages(new: Specs, minor: Version, known: Version) -> Iterator[Difference]:
     """Yield gates of the table whose stage is another one."""
     column = known[1] - versions.OLDEST[1]
-    for gate, row in features._GATES.items():
+    for gate, row in STAGES.items():
         now = stage(new.get(gate, []), minor)
         if now != row[column]:
             yield Difference(
@@ -84,7 +58,7 @@ def others(
     """Yield gates outside of the table that DRA has, or the product names, and that changed."""
     known, minor = span
     for gate, rows in sorted(new.items()):
-        if gate in features._GATES or not (gate.startswith("DRA") or gate in named):
+        if gate in STAGES or not (gate.startswith("DRA") or gate in named):
             continue
         before, now = stage(old.get(gate, []), known), stage(rows, minor)
         if before != now:

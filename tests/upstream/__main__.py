@@ -1,6 +1,6 @@
 """Run Kubernetes' own tests of DRA with dragoman, then with the built-in controller.
 
-`make test-upstream` (ARGS="--kubernetes v1.37.1 --suite node") builds the tests from the published
+`make test-upstream` (ARGS="--kubernetes v1.37.2 --suite node") builds the tests from the published
 module k8s.io/kubernetes. kube-controller-manager runs all its controllers but for the claim
 controller, whose place dragoman takes. docs/upstream.md gets the results. The suites:
 

@@ -1,6 +1,6 @@
 """Run the end-to-end suites on every supported Kubernetes version, and write the table of results.
 
-`make test-versions` (VERSIONS="v1.34.4 v1.37.1" SUITES="lifecycle modes" PROCESSES=3) builds what
+`make test-versions` (VERSIONS="v1.34.4 v1.37.2" SUITES="lifecycle modes" PROCESSES=3) builds what
 is missing, runs each suite on each version, and replaces the results of these versions and suites
 in docs/compatibility.md. Results of other versions and suites stay, with their date.
 """
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,6 +58,14 @@ def versions() -> list[str]:
     """Return the pinned versions, the oldest first."""
     found = (path.name.removeprefix("kubernetes-") for path in MODULES.glob("kubernetes-*"))
     return sorted(found, key=parse_release)
+
+
+def listed(recorded: Collection[str]) -> list[str]:
+    """Return the pinned versions, and those recorded before them that no run has replaced yet."""
+    pinned = versions()
+    done = {parse_release(one)[:2] for one in pinned if one in recorded}
+    kept = {one for one in recorded if parse_release(one)[:2] not in done}
+    return sorted({*pinned, *kept}, key=parse_release)
 
 
 def run(version: str, suite: str, folder: Path) -> Result:
@@ -110,7 +118,7 @@ def table(results: Mapping[str, Mapping[str, Result]]) -> str:
 
 def complete(results: Mapping[str, dict[str, Result]]) -> dict[str, dict[str, Result]]:
     """Return the results of every pinned version in order: one that never ran has none."""
-    return {one: results.get(one, {}) for one in versions()}
+    return {one: results.get(one, {}) for one in listed(results)}
 
 
 def _cell(result: Result | None) -> str:

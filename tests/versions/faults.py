@@ -1,6 +1,6 @@
 """Measure which faults of the built-in claim controller each Kubernetes version has.
 
-`make test-faults` (VERSIONS="v1.34.4 v1.37.1" FAULTS="late crash") runs the
+`make test-faults` (VERSIONS="v1.34.4 v1.37.2" FAULTS="late crash") runs the
 kube-controller-manager of each version alone in
 the situations of `SITUATIONS`, and replaces the columns of these versions in the table of
 docs/comparison.md.
@@ -17,7 +17,7 @@ from tests.support import manifests as objects
 from tests.support.controlplane.api import Api, Json, wait_for
 from tests.support.controlplane.components import UNTHROTTLED
 from tests.support.controlplane.plane import CLAIM_CONTROLLER, ControlPlane
-from tests.versions.__main__ import ROOT, versions
+from tests.versions.__main__ import ROOT, listed, versions
 
 RECORD, PAGE = ROOT / "docs/bench/faults.json", ROOT / "docs/comparison.md"
 BEGIN, END = "<!-- faults:begin -->", "<!-- faults:end -->"
@@ -255,7 +255,7 @@ def load() -> dict[str, dict[str, bool | None]]:
     found: dict[str, dict[str, bool | None]] = (
         json.loads(RECORD.read_text()) if RECORD.exists() else {}
     )
-    return {version: found[version] for version in versions() if version in found}
+    return {version: found[version] for version in listed(found) if version in found}
 
 
 def table(results: Results) -> str:
@@ -284,7 +284,7 @@ def main() -> int:
         found = measure(version, keys)
         results = load()
         results |= {version: results.get(version, {}) | found}
-        results = {one: results[one] for one in versions() if one in results}
+        results = {one: results[one] for one in listed(results) if one in results}
         RECORD.write_text(json.dumps(results, indent=1) + "\n")
         PAGE.write_text(renewed(PAGE.read_text(), results))
     print(table(results))

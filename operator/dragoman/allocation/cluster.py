@@ -60,10 +60,7 @@ class Cluster:
         taint_rules: Iterable[DeviceTaintRule] = (),
     ) -> None:
         self.profile = profile or _default()
-        self.usage = Usage(
-            shares=self.profile.features.ConsumableCapacity,
-            qualified=self.profile.names_qualified,
-        )
+        self.usage = Usage(self.profile)
         self._nodes: dict[str, Node] = {}
         self._given: dict[str, Slice] = {}
         self._effective: dict[str, Slice] = {}

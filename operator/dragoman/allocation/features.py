@@ -1,14 +1,15 @@
 """Feature gates of Dynamic Resource Allocation, and what they mean for the allocator.
 
-Source: pkg/features of Kubernetes 1.34 to 1.38, and the KEPs named in the table.
+Source: pkg/features of Kubernetes, in `gates`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
+from dragoman.allocation.gates import ALPHA, BETA, BETA_OFF, GA, LOCKED, STAGES
 from dragoman_base import versions
-from dragoman_base.versions import Since, Version
+from dragoman_base.versions import Release, Version
 
 
 class UnknownGateError(ValueError):
@@ -52,22 +53,17 @@ _SECOND = _FIRST | {
     "FractionalCapacityRange",
 }
 _ALL = frozenset(field.name for field in fields(Features))
-_SUPPORTED: Mapping[Version, Mapping[Variant, frozenset[str]]] = {
-    versions.OLDEST: {Variant.STABLE: _FIRST, Variant.INCUBATING: _SECOND},
-    (1, 38): {Variant.STABLE: _SECOND, Variant.INCUBATING: _ALL},
+_SUPPORTED: Mapping[bool, Mapping[Variant, frozenset[str]]] = {
+    False: {Variant.STABLE: _FIRST, Variant.INCUBATING: _SECOND},
+    True: {Variant.STABLE: _SECOND, Variant.INCUBATING: _ALL},
 }
-"""What each allocator supports, by the first version that has them so; the last supports all."""
+"""What each allocator supports, by `Release.stable_combines`; the last supports all."""
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
-    """How one version of kube-scheduler behaves with one set of gates.
+class Profile(Release):
+    """How one version of kube-scheduler behaves with one set of gates."""
 
-    What changed with a version is named by what it is, below the fields.
-    """
-
-    # Such as (1, 36); it selects between behaviours that changed
-    version: Version = versions.DEFAULT
     features: Features = Features()  # What the allocator supports
     variant: Variant = Variant.INCUBATING  # Which of the three allocators runs
     list_attributes: bool = False  # Whether CEL knows lists as attributes
@@ -75,104 +71,31 @@ class Profile:
     extended_resources: bool = True  # Whether classes serve extended resources
 
     @property
-    def kubernetes(self) -> str:
-        """The version as text, such as "1.36"."""
-        return versions.name(self.version)
-
-    invalid_pools_passed = Since(35)
-    """An invalid pool does not end the attempt of a node that needs none of its devices."""
-    incomplete_pools_unused = Since(35)
-    """A pool that is incomplete on a node has no devices there."""
-    subrequests_apart = Since(36)
-    """Each subrequest for all devices has devices of its own."""
-    all_means_exhausted = Since(37)
-    """A request for all devices means those that others exhausted, too, and so fails."""
-    amounts_checked = Since(37)
-    """An amount that int64 cannot hold ends the attempt; before, it wraps around."""
-    compatibility_groups = Since(37)
-    """Devices have compatibility groups."""
-    configs_once = Since(37)
-    """A config is copied once; before, once for each request that it names."""
-    constraints_restored = Since(37)
-    """What a rejected device narrowed is wide again, and each device of a request is compared."""
-    counters_by_driver = Since(37)
-    """Pools of one name have counters of their own in each driver."""
-    counters_by_node = Since(37)
-    """Slices with counters belong to the pool on the nodes that they select."""
-    derived_attributes = Since(37)
-    """Requests have derived attributes."""
-    devices_limited = Since(37)
-    """Requests that need more devices than a claim may have end the attempt early."""
-    list_gate_passed = Since(37)
-    """The scheduler passes the gate of list attributes on (kubernetes/kubernetes#139332)."""
-    lists_in_selectors = Since(37)
-    """Selectors see attributes as lists where they say so."""
-    rules_need_selector = Since(37)
-    """A DeviceTaintRule without selector taints nothing; before, every device."""
-    selectors_advised = Since(37)
-    """Errors of selectors name the device, and how to guard against absent names."""
-    shares_without_capacity = Since(37)
-    """A device is shared also where no share of it consumes capacity."""
-    taints_before_counters = Since(37)
-    """Counters of a tainted device are not looked at."""
-    broken_pools_of_node = Since(38)
-    """A request for all devices that meets a broken pool fails on this node; before, on all."""
-    names_qualified = Since(38)
-    """A name without domain and one with the driver's are the same attribute or capacity."""
-    negative_requests_refused = Since(38)
-    """A negative request ends the attempt; before, a policy could round it up."""
-    shares_block = Since(38)
-    """A device that is shared no more is not given while shares of it are held."""
-    unusable_values_fatal = Since(38)
-    """A constraint on a value that cannot be used ends the attempt; before, it does not hold."""
-    _combining = Since(38)
-    """The oldest allocator searches as the second one does."""
-
-    @property
     def stable(self) -> bool:
         """Whether an allocator runs that sorts nothing and permutes the devices of a request."""
-        return self.variant is Variant.STABLE and not self._combining
+        return self.variant is Variant.STABLE and not self.stable_combines
 
     @property
     def experimental(self) -> bool:
         """Whether an allocator runs that knows about operations of the node."""
-        if self._combining:
+        if self.stable_combines:
             return self.variant is not Variant.STABLE
         return self.variant is Variant.EXPERIMENTAL
 
 
 _DEFAULT = versions.name(versions.DEFAULT)
 
-ALPHA, BETA, GA, LOCKED = "alpha", "beta", "GA", "locked"
-BETA_OFF = "beta, off"
-"""Off by default; also a default that needs the release as compatibility version."""
 
-# Gate: the stage in 1.34, 1.35, 1.36, 1.37, 1.38; empty where it does not exist.
-_GATES: Mapping[str, tuple[str, str, str, str, str]] = {
-    "DynamicResourceAllocation": (GA, LOCKED, LOCKED, LOCKED, ""),
-    "DRAAdminAccess": (BETA, BETA, LOCKED, LOCKED, LOCKED),
-    "DRAPrioritizedList": (BETA, BETA, GA, LOCKED, LOCKED),
-    "DRAPartitionableDevices": (ALPHA, ALPHA, BETA, BETA, LOCKED),
-    "DRADeviceTaints": (ALPHA, ALPHA, BETA, GA, LOCKED),
-    "DRADeviceTaintRules": ("", ALPHA, BETA_OFF, GA, LOCKED),
-    "DRADeviceBindingConditions": (ALPHA, ALPHA, BETA, BETA, LOCKED),
-    "DRAResourceClaimDeviceStatus": (BETA, BETA, BETA, LOCKED, LOCKED),
-    "DRAConsumableCapacity": (ALPHA, ALPHA, BETA, BETA, GA),
-    "DRAExtendedResource": (ALPHA, ALPHA, BETA, LOCKED, LOCKED),
-    "DRASchedulerFilterTimeout": (BETA, BETA, BETA, BETA, BETA),
-    "DRAFractionalCapacityRange": ("", "", "", BETA_OFF, GA),
-    "DRAListTypeAttributes": ("", "", ALPHA, ALPHA, ALPHA),
-    "DRAOptionalNodeOperations": ("", "", "", ALPHA, ALPHA),
-    "DRADerivedAttributes": ("", "", "", ALPHA, ALPHA),
-    "DRADeviceCompatibilityGroups": ("", "", "", ALPHA, ALPHA),
-}
+def stage(gate: str, version: Version) -> str:
+    """Return the stage of a gate in the version that is known for one; empty without the gate."""
+    row = STAGES.get(gate, ())
+    column = versions.known(max(version, versions.OLDEST))[1] - versions.OLDEST[1]
+    return row[column] if row else ""
 
 
 def on_by_default(gate: str, version: Version) -> bool:
     """Return whether a gate is on in a version where no flag sets it; one not listed is alpha."""
-    row = _GATES.get(gate)
-    known_version = max(min(version, versions.NEWEST), versions.OLDEST)
-    return row is not None and row[known_version[1] - versions.OLDEST[1]] in (BETA, GA, LOCKED)
+    return stage(gate, version) in (BETA, GA, LOCKED)
 
 
 def profile(kubernetes: str = _DEFAULT, gates: Mapping[str, bool] | None = None) -> Profile:
@@ -223,14 +146,14 @@ def profile_of(version: Version, features: Features, variant: Variant | None = N
         variant: The allocator to run; None for the first that supports all features.
     """
     if variant is None:
-        supported = _SUPPORTED[max(since for since in _SUPPORTED if since <= version)]
+        supported = _SUPPORTED[Release(version).stable_combines]
         fitting = (one for one, known in supported.items() if features.enabled <= known)
         variant = next(fitting, Variant.EXPERIMENTAL)
     return Profile(version, features, variant, list_attributes=features.ListTypeAttributes)
 
 
 def _enabled(version: Version, gates: Mapping[str, bool]) -> dict[str, bool]:
-    stages = {name: row[version[1] - versions.OLDEST[1]] for name, row in _GATES.items()}
+    stages = {name: stage(name, version) for name in STAGES}
     default = {
         ALPHA: gates.get("AllAlpha", False),
         BETA: gates.get("AllBeta", True),

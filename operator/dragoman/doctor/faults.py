@@ -186,6 +186,37 @@ def _empty_rules(facts: DoctorFacts) -> list[str]:
     )
 
 
+def _ignored_tolerations(facts: DoctorFacts) -> list[str]:
+    return sorted(
+        {
+            one.claim.key
+            for device in facts.inventory.devices.values()
+            for one in device.holdings
+            for taint in device.taints
+            if taint.effect == "NoExecute"
+            and any(not kept.effect and kept.tolerates(taint) for kept in one.result.tolerations)
+        }
+    )
+
+
+def _shares_of_exclusive_devices(facts: DoctorFacts) -> list[str]:
+    return sorted(
+        str(device.id)
+        for device in facts.inventory.devices.values()
+        if device.content is not None
+        and not device.content.shareable
+        and any(one.result.share for one in device.owned)
+    )
+
+
+def _classes_of_one_resource(facts: DoctorFacts) -> list[str]:
+    named: dict[str, list[str]] = {}
+    for document in facts.snapshot.of("deviceclasses"):
+        if resource := part(document, "spec").get("extendedResourceName"):
+            named.setdefault(str(resource), []).append(str(part(document, "metadata").get("name")))
+    return sorted(one for classes in named.values() if len(classes) > 1 for one in classes)
+
+
 FAULTS = (
     KnownFault(
         138407,
@@ -197,8 +228,9 @@ FAULTS = (
     KnownFault(
         141274,
         "reserves a shared claim again for pods that have ended",
-        "delete ended pods that name a shared claim",
+        "delete ended pods that name a shared claim, or upgrade to 1.38",
         _shared_claims_of_ended_pods,
+        r"repeatedly restoring terminal Pod entries",
     ),
     KnownFault(
         135835,
@@ -260,6 +292,27 @@ FAULTS = (
         "name a driver, pool or device in spec.deviceSelector, or upgrade to 1.37.1",
         _empty_rules,
         r"DeviceTaintRule with no `spec\.deviceSelector`",
+    ),
+    KnownFault(
+        143376,
+        "evicts pods in spite of a toleration without effect, which covers NoExecute",
+        "write effect: NoExecute, or upgrade to 1.38",
+        _ignored_tolerations,
+        r"ignoring a DeviceToleration with an empty effect",
+    ),
+    KnownFault(
+        140798,
+        "gives a device that is shared no more to a claim while others hold shares of it",
+        "let the driver publish allowMultipleAllocations while shares are held, or upgrade to 1.38",
+        _shares_of_exclusive_devices,
+        r"live shared allocation could also be allocated exclusively",
+    ),
+    KnownFault(
+        141110,
+        "may take an old class for an extended resource that several classes name",
+        "name each extended resource in one class, or upgrade to 1.38",
+        _classes_of_one_resource,
+        r"multiple DeviceClasses use the same extended resource name",
     ),
 )
 """By issue; docs/generate_faults.py reads the releases with a fix."""

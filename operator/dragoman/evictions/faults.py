@@ -1,6 +1,6 @@
 """Where the stock controller evicts otherwise than tolerations say, and why pods are evicted again.
 
-Observed with kube-controller-manager 1.36.3 (docs/evictions.md).
+Observed with kube-controller-manager 1.36.3 (docs/evictions.md), read of 1.38.
 """
 
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from dragoman.evictions.rules import NO_EXECUTE, ActiveRules
 from dragoman.model.claim import Claim
 from dragoman.model.pod import Pod
 from dragoman.model.timestamps import unix
+from dragoman_base.versions import Release
 
 MOST_SECONDS = 2**63 // 10**9
 """Longest `tolerationSeconds` whose nanoseconds fit into 64 bits."""
@@ -35,13 +36,16 @@ NOTES = {
 }
 
 
-def stock_faults(claim: Claim, pools: Pools, rules: ActiveRules) -> set[EvictionFault]:
-    """Return why the stock controller evicts the pods of a claim too early."""
+def stock_faults(
+    claim: Claim, pools: Pools, rules: ActiveRules, release: Release
+) -> set[EvictionFault]:
+    """Return why the stock controller of a release evicts the pods of a claim too early."""
     found = set()
+    effects = (NO_EXECUTE, "") if release.empty_effects_tolerated else (NO_EXECUTE,)
     for device in claim.devices:
         for _, taint in device_taints(device.id, pools, rules):
             covering = [one for one in device.tolerations if one.tolerates(taint)]
-            named = [one for one in covering if one.effect == NO_EXECUTE]
+            named = [one for one in covering if one.effect in effects]
             if covering and not named:
                 found.add(EvictionFault.EFFECT)
             limits = [one.seconds for one in named if one.seconds is not None]

@@ -13,13 +13,12 @@ from dragoman.kube.errors import ApiError
 from dragoman.kube.resources import NODES, Resource
 from dragoman.logs import logger
 from dragoman.settings import PodGroupClaims
-from dragoman_base.versions import OLDEST, beyond, parse
+from dragoman_base.versions import OLDEST, Release, beyond, parse
 from dragoman_base.versions import name as version_name
 
 DRA_GROUP = "resource.k8s.io"
 DRA_VERSIONS = ("v1", "v1beta2", "v1beta1")
 """What dragoman understands, the best first."""
-POOL_VIEWS_SINCE = (1, 37)
 OPTIONAL_VERSIONS = ("v1", "v1beta2", "v1alpha3")
 """Versions of resources that clusters need not serve, as devicetaintrules, the best first."""
 SCHEDULING_GROUP = "scheduling.k8s.io"
@@ -218,7 +217,7 @@ async def wait_optional(
 async def has_pool_views(client: Client) -> bool:
     """Whether the server is of a version whose pools have views of partitions and shares."""
     try:
-        return await server_version(client) >= POOL_VIEWS_SINCE
+        return Release(await server_version(client)).pool_views
     except ApiError:
         return False
 

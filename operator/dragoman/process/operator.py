@@ -144,6 +144,7 @@ class Operator:
             process.elector = self._leader_elector()
         cluster = ClusterStores(self.client, served, manager.watch, manager.spawn_once)
         process.stored = cluster
+        await cluster.kubernetes()  # the log says where the server is newer than what is known
         if settings.requires_waiting:
             documents = await load("dragoman.inventory.snapshots.documents")
             cluster.keep_waiting(partial(documents.reduced, "pods"))

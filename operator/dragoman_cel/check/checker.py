@@ -49,7 +49,7 @@ class _Checker:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.names = Names(scope)
-        self.bindings = Bindings(exact=scope.types_told_apart)
+        self.bindings = Bindings(exact=scope.release.types_told_apart)
         self.errors: list[tuple[int, str]] = []
         self.open: list[Node] = []
         self.literals = Literals()

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dragoman_base.versions import Release
 from dragoman_cel import types
 from dragoman_cel.check.catalog import Catalog
 from dragoman_cel.check.overloads import Overload, fitting
@@ -31,9 +32,9 @@ class Scope:
     variables: Mapping[str, Type]  # The type of each variable
     type_names: Mapping[str, Type]  # The types that expressions can name
     structs: Mapping[str, Mapping[str, Type]]  # The fields of each declared object type
+    release: Release  # What evaluates
     checks_literals: bool  # Whether constants are checked at compile time
     catalog: Catalog | None = None  # Names to suggest; None where none are
-    types_told_apart: bool = False  # Whether `int` and `bool` as values are of two types
     # A cache of overload resolutions; every thread would compute the same
     resolved: dict[Any, Any] = field(default_factory=dict)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from dragoman_base.versions import Release
 from dragoman_cel.compile.closure import ABSENT, Closure, Code, known, spend_cost
 from dragoman_cel.cost import COSTED_BY_RESULT, FAILED, CostFunction
 from dragoman_cel.data import Invalid
@@ -26,10 +27,11 @@ def call(  # noqa: PLR0913 — how a call is made
     function: Function,
     args: Sequence[Closure],
     call_cost: int | CostFunction,
+    release: Release,
     *,
     stateful: bool,
     sequence: bool = False,
-    strict: bool = False,
+    charged: bool = False,
 ) -> Closure:
     """Compile a call.
 
@@ -37,9 +39,10 @@ def call(  # noqa: PLR0913 — how a call is made
         function: The overload's implementation.
         args: The arguments, receiver first.
         call_cost: Cost of the call itself.
+        release: What evaluates.
         stateful: Whether the function takes the state first.
         sequence: Whether a failed argument ends the evaluation of arguments.
-        strict: Whether a failed argument ends the call, which then costs nothing.
+        charged: Whether the call costs something also where an argument fails, in every release.
     """
     cost = sum(arg.cost for arg in args)
     flat = all(arg.flat for arg in args)
@@ -48,7 +51,7 @@ def call(  # noqa: PLR0913 — how a call is made
         once = _once(pure, [arg.constant for arg in args], call_cost)
         if once is not None:
             return once
-    if strict:
+    if release.arguments_first and not charged:
         run = _strict(function, args, call_cost, stateful=stateful)
         return Closure(run, cost + _fixed(call_cost), flat and isinstance(call_cost, int))
     if len(args) > 2 or (sequence and len(args) == 2):
@@ -330,16 +333,17 @@ def _sequence(
     return run
 
 
-def or_else(optional: Closure, other: Closure, *, unwrap: bool, only: bool) -> Closure:
+def or_else(optional: Closure, other: Closure, release: Release, *, unwrap: bool) -> Closure:
     """Compile `optional.or(other)` and `optional.orValue(other)`, which cost nothing themselves.
 
     Args:
         optional: The receiver.
         other: The argument.
+        release: What evaluates.
         unwrap: Whether the content is the result.
-        only: Whether a receiver fails that is no optional.
     """
     run_optional, run_other, cost = optional.run, other.run, other.cost
+    only = release.optionals_only
 
     def run(state: State) -> Any:
         value = run_optional(state)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from math import isnan
 from typing import Any
 
+from dragoman_base.versions import Release
 from dragoman_cel import types
 from dragoman_cel.compile.calls import both
 from dragoman_cel.compile.closure import ABSENT, Closure, Code, constant
@@ -32,9 +33,10 @@ _FIXED = (types.BOOL, types.INT, types.UINT, types.DOUBLE, types.TIMESTAMP, type
 
 
 def equals(
-    left: Closure, right: Closure, kinds: tuple[Type, Type], *, negated: bool, strict: bool
+    left: Closure, right: Closure, kinds: tuple[Type, Type], release: Release, *, negated: bool
 ) -> Closure:
-    """Compile `==`, or `!=` when negated; where strict, a failed left side is the last to run."""
+    """Compile `==`, or `!=` when negated."""
+    strict = release.arguments_first
     cost = left.cost + right.cost
     flat = left.flat and right.flat
     test = operator.ne if negated else operator.eq
@@ -211,18 +213,19 @@ _EXACT_ORDER = (types.INT, types.UINT, types.BOOL, types.TIMESTAMP, types.DURATI
 
 
 def ordered(
-    function: str, left: Closure, right: Closure, kinds: tuple[Type, Type], *, strict: bool
+    function: str, left: Closure, right: Closure, kinds: tuple[Type, Type], release: Release
 ) -> Closure | None:
     """Compile an ordering of two values of one simple type; None for any other."""
     if kinds[0] is not kinds[1] or kinds[0] not in _EXACT_ORDER:
         return None
     test = _TESTS[function]
+    strict = release.arguments_first
     run = _strict_alike(test, left, right, 1) if strict else _alike(test, left, right)
     return Closure(run, left.cost + right.cost + 1, left.flat and right.flat)
 
 
 def ordered_with(
-    function: str, left: Closure, number: int, other: Code2, *, strict: bool
+    function: str, left: Closure, number: int, other: Code2, release: Release
 ) -> Closure:
     """Compile an ordering of any value with a constant int.
 
@@ -231,7 +234,7 @@ def ordered_with(
         left: The value.
         number: The constant.
         other: Compares values that are not ints, or raises.
-        strict: Whether the ordering of a failed value costs nothing.
+        release: What evaluates.
     """
     test, code = _TESTS[function], left.run
 
@@ -247,7 +250,8 @@ def ordered_with(
             raise
         return test(value, number) if type(value) is int else other(value, number)
 
-    return Closure(run_strictly if strict else run, left.cost + 1, left.flat)
+    made = run_strictly if release.arguments_first else run
+    return Closure(made, left.cost + 1, left.flat)
 
 
 def contained(
@@ -255,10 +259,9 @@ def contained(
     items: Closure,
     kinds: tuple[Type, Type],
     overloads: tuple[str, ...],
-    *,
-    strict: bool,
+    release: Release,
 ) -> Closure:
-    """Compile `item in items`; where strict, a failed side ends it, and it costs nothing."""
+    """Compile `item in items`."""
     if overloads == ("in_list",) and items.is_constant:
         if not items.constant:
             return constant(value=False)
@@ -266,7 +269,7 @@ def contained(
         if members is not None:
             return Closure(_in_set(item.run, members), item.cost, item.flat)
     cost = item.cost + items.cost
-    if strict:
+    if release.arguments_first:
         return _strict_contained(item, items, overloads)
     if overloads == ("in_list",):
         return Closure(_in_list(item.run, items.run), cost, flat=False)

@@ -17,7 +17,7 @@ Three things make it more than a walk:
 * Macros copy nodes. The expansion of one can contain a node several times; `_plans` compiles it
   once.
 
-`Engine` says how a release of Kubernetes evaluates: versions differ in which failures are charged,
+`Release` says how a release of Kubernetes evaluates: versions differ in which failures are charged,
 and in what is optimized before a run. Hostile expressions meet their bounds before this package:
 the parser's depth and size, and the API server's limit of estimated cost; at run time the closures
 count cost against a limit, and loops count steps besides (`budget`).
@@ -26,6 +26,7 @@ count cost against a limit, and loops count steps besides (`budget`).
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dragoman_base.versions import Release
 from dragoman_cel.check.overloads import Overload
 from dragoman_cel.compile import comparisons, comprehensions, logic
 from dragoman_cel.compile.calls import call, or_else
@@ -44,7 +45,6 @@ from dragoman_cel.compile.selections import Qualifier, Selection
 from dragoman_cel.compile.statictypes import StaticTypes
 from dragoman_cel.compile.variables import Variables, bind, bound_variable
 from dragoman_cel.cost import call_cost_of
-from dragoman_cel.engine import Engine
 from dragoman_cel.errors import EvaluationError, OperationError
 from dragoman_cel.library import OVERLOADS
 from dragoman_cel.library.conversions import type_named
@@ -72,7 +72,7 @@ def compile_tree(
     tree: Node,
     variables: Mapping[str, int],
     functions: Mapping[str, Sequence[Overload]],
-    engine: Engine,
+    release: Release,
     *,
     guarded: bool = False,
 ) -> Compiled:
@@ -82,13 +82,13 @@ def compile_tree(
         tree: Annotated by the checker, without errors.
         variables: Slot of each variable, from FIRST_VARIABLE on.
         functions: The overloads of the environment.
-        engine: How the release evaluates.
+        release: How it evaluates.
         guarded: Whether data may be `Invalid`, so that every read of data checks the value.
 
     Raises:
         CompileError: `program instantiation failed: ..` when a constant cannot be converted.
     """
-    compiler = _Compiler(variables, functions, engine, guarded=guarded)
+    compiler = _Compiler(variables, functions, release, guarded=guarded)
     closure = compiler.closure(tree)
     return Compiled(closure.run, closure.cost, compiler.variables.slots)
 
@@ -98,11 +98,11 @@ class _Compiler:
         self,
         variables: Mapping[str, int],
         functions: Mapping[str, Sequence[Overload]],
-        engine: Engine,
+        release: Release,
         *,
         guarded: bool,
     ) -> None:
-        self.engine = engine
+        self.release = release
         self.guarded = guarded
         self.functions = functions
         self.variables = Variables(variables)
@@ -116,7 +116,7 @@ class _Compiler:
         plan = self._plans.get(id(node))
         if plan is None:
             plan = self._plans[id(node)] = _planner(node)(self, node)
-        return plan if isinstance(plan, Closure) else self.read(plan.closure(self.engine))
+        return plan if isinstance(plan, Closure) else self.read(plan.closure(self.release))
 
     def read(self, closure: Closure) -> Closure:
         """Compile a read of data, which fails if the data is invalid."""
@@ -126,7 +126,7 @@ class _Compiler:
         """Compile a node as a branch or key, where a selection has no cost of its own."""
         plan = self.plan(node)
         return (
-            plan if isinstance(plan, Closure) else self.read(plan.closure(self.engine, bare=True))
+            plan if isinstance(plan, Closure) else self.read(plan.closure(self.release, bare=True))
         )
 
     def selection(self, node: Node) -> Selection:
@@ -155,7 +155,7 @@ class _Compiler:
         if node.type.kind is Kind.TYPE:
             return constant(type_called(node.name))
         selection = self.variables.read(node.name)
-        if self.engine.optionals_kept or not is_optional(node.type):
+        if self.release.optionals_kept or not is_optional(node.type):
             return selection
         return Selection(rewrapped(selection.base), 0, selection.lead)
 
@@ -172,7 +172,7 @@ class _Compiler:
             items.append(self.closure(item))  # noqa: PERF401 — a comprehension is one more frame
         # The content of an optional may be what cel-go could not convert.
         self.guarded |= bool(node.optional)
-        return list_literal(items, node.optional, strict=self.engine.arguments_first)
+        return list_literal(items, node.optional, self.release)
 
     def map_node(self, node: MapNode) -> Closure:
         entries = []
@@ -180,7 +180,7 @@ class _Compiler:
             pair = self.closure(entry.key), self.closure(entry.value), entry.optional
             entries.append(pair)
             self.guarded |= entry.optional
-        return map_literal(entries, strict=self.engine.arguments_first)
+        return map_literal(entries, self.release)
 
     # Calls ----------------------------------------------------------------------------------
 
@@ -207,31 +207,27 @@ class _Compiler:
                 run = self._patterns.function(node.function, args[1].constant)
             except EvaluationError as error:
                 raise instantiation_failure(error) from None
-            call_cost = call_cost_of(node.function, node.overloads, self.engine)
-            strict = self.engine.arguments_first
-            return call(run, args, call_cost, stateful=True, sequence=True, strict=strict)
-        if node.function == "dyn" and not self.engine.arguments_first:
-            own = call_cost_of(node.function, node.overloads, self.engine)
+            call_cost = call_cost_of(node.function, node.overloads, self.release)
+            return call(run, args, call_cost, self.release, stateful=True, sequence=True)
+        if node.function == "dyn" and not self.release.arguments_first:
+            own = call_cost_of(node.function, node.overloads, self.release)
             if isinstance(own, int):  # it gives its argument, also where that has failed
                 return Closure(args[0].run, args[0].cost + own, args[0].flat)
         exact = all(map(self._types.exact, nodes))
         overloads = self.functions[node.function]
-        return function_call(node, args, overloads, self.engine, exact=exact)
+        return function_call(node, args, overloads, self.release, exact=exact)
 
     def equality(self, node: Call) -> Closure:
         left, right = node.args
         kinds = (self._types.of(left), self._types.of(right))
-        negated, strict = node.function == "_!=_", self.engine.arguments_first
-        return comparisons.equals(
-            self.closure(left), self.closure(right), kinds, negated=negated, strict=strict
-        )
+        sides = self.closure(left), self.closure(right)
+        return comparisons.equals(*sides, kinds, self.release, negated=node.function == "_!=_")
 
     def ordering(self, node: Call) -> Closure:
         left, right = node.args
         kinds = (self._types.of(left), self._types.of(right))
-        strict = self.engine.arguments_first
         made = comparisons.ordered(
-            node.function, self.closure(left), self.closure(right), kinds, strict=strict
+            node.function, self.closure(left), self.closure(right), kinds, self.release
         )
         if made is None and kinds[0].dynamic and len(node.overloads) > 1:
             number = self.closure(right).constant
@@ -239,18 +235,14 @@ class _Compiler:
             other = plain_dispatcher(node.function, numeric)
             if type(number) is int and other is not None:
                 operand = self.closure(left)
-                return comparisons.ordered_with(
-                    node.function, operand, number, other, strict=strict
-                )
+                return comparisons.ordered_with(node.function, operand, number, other, self.release)
         return self.call(node) if made is None else made
 
     def containment(self, node: Call) -> Closure:
         item, items = node.args
         kinds = (self._types.of(item), self._types.of(items))
-        strict = self.engine.arguments_first
-        return comparisons.contained(
-            self.closure(item), self.closure(items), kinds, node.overloads, strict=strict
-        )
+        sides = self.closure(item), self.closure(items)
+        return comparisons.contained(*sides, kinds, node.overloads, self.release)
 
     def logical(self, node: Call) -> Closure:
         terms = []
@@ -261,7 +253,7 @@ class _Compiler:
     def conditional(self, node: Call) -> Selection:
         test, then, other = node.args
         made = logic.conditional(self.closure(test), self.bare(then), self.bare(other))
-        if is_optional(node.type) and not self.engine.optionals_kept:
+        if is_optional(node.type) and not self.release.optionals_kept:
             made = rewrapped(made)
         return Selection(made, 0, 0)
 
@@ -285,8 +277,7 @@ class _Compiler:
     def or_value(self, node: Call) -> Closure:
         assert node.target is not None
         optional, other = self.closure(node.target), self.closure(node.args[0])
-        only = self.engine.optionals_only
-        return or_else(optional, other, unwrap=node.function == "orValue", only=only)
+        return or_else(optional, other, self.release, unwrap=node.function == "orValue")
 
     # Macros ---------------------------------------------------------------------------------
 
@@ -297,15 +288,14 @@ class _Compiler:
         self._types.enter(node)
         slot = self.variables.enter_loop(node.var)
         second = self.variables.enter_loop(node.var2) if node.var2 else 0
-        loop = Loop(items, slot, second, self.engine.empty_iterated)
+        loop = Loop(items, slot, second, self.release)
         # The value of an attribute may be none that can be used.
-        self.guarded |= bool(second) and self.engine.attributes_lazy
+        self.guarded |= bool(second) and self.release.attributes_lazy
         parts = []
         for part in node.body:
             parts.append(self.closure(part) if part is not None else None)  # noqa: PERF401 — see above
         self.variables.leave(node.var, node.var2)
-        strict = self.engine.arguments_first
-        return comprehensions.comprehension(node.macro, loop, parts, strict=strict)
+        return comprehensions.comprehension(node.macro, loop, parts)
 
     def bind(self, node: Comprehension) -> Closure:
         value = self.closure(node.init)

@@ -22,16 +22,13 @@ _RESULT = 1
 """Cost of reading the accumulator at the end of the loop."""
 
 
-def comprehension(
-    macro: str, loop: Loop, parts: Sequence[Closure | None], *, strict: bool
-) -> Closure:
+def comprehension(macro: str, loop: Loop, parts: Sequence[Closure | None]) -> Closure:
     """Compile a macro.
 
     Args:
         macro: `Comprehension.macro`.
         loop: What the macro iterates over.
         parts: The predicate, None without one, and the transformation if there is any.
-        strict: Whether a failed argument ends a call of the expansion, which then costs nothing.
     """
     predicate, *others = parts
     if macro in ("all", "exists"):
@@ -39,11 +36,11 @@ def comprehension(
         return quantifier(loop, predicate, decisive=macro == "exists")
     if macro == "exists_one":
         assert predicate is not None
-        return exists_one(loop, predicate, strict=strict)
+        return exists_one(loop, predicate)
     transform = tuple(part for part in others if part is not None)
     if macro == "map":
-        return collect(loop, predicate, transform[0], strict=strict)
-    return collect_map(loop, predicate, transform, strict=strict)
+        return collect(loop, predicate, transform[0])
+    return collect_map(loop, predicate, transform)
 
 
 def quantifier(loop: Loop, predicate: Closure, *, decisive: bool) -> Closure:
@@ -126,10 +123,11 @@ def _quantify_carefully(
     return run
 
 
-def exists_one(loop: Loop, predicate: Closure, *, strict: bool) -> Closure:
+def exists_one(loop: Loop, predicate: Closure) -> Closure:
     """Compile `exists_one`: no early end, no absorbed error."""
     start, holds = rounds_of(loop), _test(predicate)
     hit = 2  # reading the counter and adding
+    strict = loop.release.arguments_first
 
     def run(state: State) -> bool:
         found, error = 0, None
@@ -169,13 +167,12 @@ Take = Callable[[State, Any, bool], None]
 """Charges an element or entry and adds it; the flag says if the accumulator has failed before."""
 
 
-def collect(loop: Loop, predicate: Closure | None, transform: Closure, *, strict: bool) -> Closure:
+def collect(loop: Loop, predicate: Closure | None, transform: Closure) -> Closure:
     """Compile map, filter and transformList: a list of what the transformation gives."""
     # The accumulator, the call of `+`, and the one-element list unless that is a constant.
     cost = 2 + (0 if transform.is_constant else 10) + transform.cost
-    build = transform.run
-
-    own = cost - 1 - transform.cost
+    build, strict = transform.run, loop.release.arguments_first
+    own = cost - 1 - transform.cost if strict else 0
 
     def take(state: State, built: list[Any], failed: bool) -> None:  # noqa: FBT001 — as Take
         if failed and strict:
@@ -185,18 +182,16 @@ def collect(loop: Loop, predicate: Closure | None, transform: Closure, *, strict
         try:
             built.append(build(state))
         except OperationError:
-            state[COST] -= own if strict else 0
+            state[COST] -= own
             raise
 
     return _accumulate(loop, predicate, list, take)
 
 
-def collect_map(
-    loop: Loop, predicate: Closure | None, entry: tuple[Closure, ...], *, strict: bool
-) -> Closure:
+def collect_map(loop: Loop, predicate: Closure | None, entry: tuple[Closure, ...]) -> Closure:
     """Compile transformMap (key and value) and transformMapEntry (a map)."""
     cost = 2 + sum(part.cost for part in entry)  # reading the accumulator, inserting
-    codes = [part.run for part in entry]
+    codes, strict = [part.run for part in entry], loop.release.arguments_first
     # Once the accumulator has failed, a call of three arguments stops there; one of two goes on.
     stops = len(entry) == 2 or strict
     # The refund after a failure of each part, the parts behind it and the insertion.

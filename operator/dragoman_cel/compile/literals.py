@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from dragoman_base.versions import Release
 from dragoman_cel.compile.closure import Closure, Code, constant
 from dragoman_cel.cost import LIST_LITERAL, MAP_LITERAL
 from dragoman_cel.data import BuiltMap
@@ -16,13 +17,13 @@ from dragoman_cel.state import COST, State
 from dragoman_cel.types import Type
 
 
-def list_literal(items: Sequence[Closure], optional: frozenset[int], *, strict: bool) -> Closure:
-    """Compile `[a, ?b]`; a strict one costs nothing itself where an element fails."""
+def list_literal(items: Sequence[Closure], optional: frozenset[int], release: Release) -> Closure:
+    """Compile `[a, ?b]`."""
     if not optional and all(item.is_constant for item in items):
         return constant([item.constant for item in items])
     cost = LIST_LITERAL + sum(item.cost for item in items)
     flat = all(item.flat for item in items)
-    own = LIST_LITERAL if strict else 0
+    own = LIST_LITERAL if release.arguments_first else 0
     return Closure(_list(items, optional, own), cost, flat)
 
 
@@ -66,8 +67,8 @@ def _content(value: Any) -> Any:
     return value.value
 
 
-def map_literal(entries: Sequence[tuple[Closure, Closure, bool]], *, strict: bool) -> Closure:
-    """Compile `{k: v, ?k: v}`; strict as for a list."""
+def map_literal(entries: Sequence[tuple[Closure, Closure, bool]], release: Release) -> Closure:
+    """Compile `{k: v, ?k: v}`."""
     parts = [part for key, value, _ in entries for part in (key, value)]
     optional = any(mark for _, _, mark in entries)
     if not optional and all(part.is_constant for part in parts):
@@ -76,7 +77,7 @@ def map_literal(entries: Sequence[tuple[Closure, Closure, bool]], *, strict: boo
                 BuiltMap((entry_key(key.constant), value.constant) for key, value, _ in entries)
             )
     cost = MAP_LITERAL + sum(part.cost for part in parts)
-    unpaid = _unpaid(parts, MAP_LITERAL if strict else 0)
+    unpaid = _unpaid(parts, MAP_LITERAL if release.arguments_first else 0)
     return Closure(_map(entries, unpaid), cost, all(part.flat for part in parts))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dragoman_base.versions import Release
 from dragoman_cel.compile.closure import Closure
 from dragoman_cel.errors import OperationError
 from dragoman_cel.representation import LISTS, MAPS, go_name, keys, value_of
@@ -18,7 +19,7 @@ class Loop:
     items: Closure  # The list or map
     slot: int  # Slot of the element or key, or of the index in a two-variable macro
     second: int  # Slot of the value of a two-variable macro, 0 for one variable
-    empty: bool  # Whether there are no rounds over an empty text; else it is an error
+    release: Release  # What evaluates
 
 
 def rounds_of(loop: Loop) -> Callable[[State], Iterator[None]]:
@@ -37,7 +38,7 @@ def begin(loop: Loop, items: Any, state: State) -> Iterator[None]:
     two = bool(loop.second)
     kind = type(items)
     if kind not in LISTS and kind not in MAPS:
-        if loop.empty and _is_empty(items):
+        if loop.release.empty_iterated and _is_empty(items):
             return iter(())
         name = go_name(items)
         if two:

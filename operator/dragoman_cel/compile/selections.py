@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dragoman_base.versions import Release
 from dragoman_cel.compile.closure import Closure, Code
 from dragoman_cel.data import DefaultMap, Invalid
-from dragoman_cel.engine import Engine
 from dragoman_cel.errors import EvaluationError, OperationError
 from dragoman_cel.lookup import MISSING, find, index_of, missing_key
 from dragoman_cel.representation import KEYS, LISTS, MAPS, NONE, Optional, go_name, reread
@@ -45,11 +45,11 @@ class Selection:
             self.base, self.slot, self.lead - test, (*self.qualifiers, qualifier), test
         )
 
-    def closure(self, engine: Engine, *, bare: bool = False) -> Closure:
+    def closure(self, release: Release, *, bare: bool = False) -> Closure:
         """Compile the selection.
 
         Args:
-            engine: How the release evaluates.
+            release: How it evaluates.
             bare: Whether it has no cost of its own.
         """
         own = 0 if bare else self.lead
@@ -57,15 +57,15 @@ class Selection:
         if not self.qualifiers:
             return Closure(self.base.run, cost, flat=self.base.flat)
         flat = self.base.flat and all(s.code is None and not s.optional for s in self.qualifiers)
-        return Closure(_compiled(self, engine, bare=bare), cost, flat=flat)
+        return Closure(_compiled(self, release, bare=bare), cost, flat=flat)
 
 
-def _compiled(selection: Selection, engine: Engine, *, bare: bool) -> Code:
+def _compiled(selection: Selection, release: Release, *, bare: bool) -> Code:
     keys = [qualifier.key for qualifier in selection.qualifiers]
     plain = all(
         type(qualifier.key) is str and not qualifier.optional for qualifier in selection.qualifiers
     )
-    resolver = _Resolver(selection.qualifiers, engine, test=selection.test, bare=bare)
+    resolver = _Resolver(selection.qualifiers, release, test=selection.test, bare=bare)
     run = selection.base.run if selection.slot else _base(selection.base.run, resolver.cost)
     if selection.test and plain:
         return _plain_test(run, keys, resolver)
@@ -180,10 +180,10 @@ class _Resolver:
     __slots__ = ("absent", "after", "bare", "charged", "cost", "kept", "qualifiers", "test")
 
     def __init__(
-        self, qualifiers: tuple[Qualifier, ...], engine: Engine, *, test: bool, bare: bool
+        self, qualifiers: tuple[Qualifier, ...], release: Release, *, test: bool, bare: bool
     ) -> None:
-        self.charged = engine.failures_qualify
-        self.kept = engine.optionals_kept
+        self.charged = release.failures_qualify
+        self.kept = release.optionals_kept
         self.qualifiers = qualifiers
         self.test = test
         # As a branch or key, `has` behind an optional returns an optional in cel-go.

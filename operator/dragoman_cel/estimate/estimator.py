@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from dragoman_base.versions import Release
 from dragoman_cel.cost import LIST_LITERAL, MAP_LITERAL
-from dragoman_cel.engine import Engine
 from dragoman_cel.estimate.nodesizes import NodeSizes, present
 from dragoman_cel.estimate.operands import CallByOverload, CallEstimate, Operand, SizeOfPath
 from dragoman_cel.estimate.sizes import (
@@ -38,22 +38,22 @@ _KEEPING = ("distinct", "slice", "reverse", "sort", "@sortByAssociatedKeys", "fl
 _INSERTING, _MERGING = "@mapInsert_map_key_value", "@mapInsert_map_map"
 
 
-def estimate(tree: Node, size_of_path: SizeOfPath, engine: Engine) -> int:
+def estimate(tree: Node, size_of_path: SizeOfPath, release: Release) -> int:
     """Return the maximum cost of a checked expression.
 
     Args:
         tree: As the checker left it.
         size_of_path: Declared sizes of the environment's variables.
-        engine: How the release estimates.
+        release: How it estimates.
     """
-    return _Estimator(size_of_path, engine).cost(tree)
+    return _Estimator(size_of_path, release).cost(tree)
 
 
 class _Estimator:
-    def __init__(self, size_of_path: SizeOfPath, engine: Engine) -> None:
-        self.engine = engine
-        self.known = NodeSizes(size_of_path, measured=engine.contents_measured)
-        self.joining = (*_JOINING, _MERGING) if engine.contents_measured else _JOINING
+    def __init__(self, size_of_path: SizeOfPath, release: Release) -> None:
+        self.release = release
+        self.known = NodeSizes(size_of_path, release)
+        self.joining = (*_JOINING, _MERGING) if release.contents_measured else _JOINING
         self.costs: dict[int, int] = {}
 
     def cost(self, node: Node) -> int:
@@ -77,7 +77,7 @@ class _Estimator:
             self.known.paths[id(node)] = PathNames([node.variable], 1)
             return 1
         cost = self.cost(node.operand)
-        always = self.engine.selections_estimated
+        always = self.release.selections_estimated
         path = self.known.path(node.operand)
         if path if always else not node.test:
             self.known.paths[id(node)] = path.then(node.name)
@@ -93,12 +93,12 @@ class _Estimator:
         value = Size(UNLIMITED if node.items else 0, 0)
         for item in node.items:
             cost = summed(cost, self.cost(item))
-        items = present(node) if self.engine.contents_measured else node.items
+        items = present(node) if self.release.contents_measured else node.items
         inside = None
         for item in items:
             value = union(value, self.known.size_or_unknown(item))
             inside = joined(inside, self.known.entry_sizes(item))
-        if items or not self.engine.contents_measured:
+        if items or not self.release.contents_measured:
             self.known.entries[id(node)] = Entries(Kind.LIST, Size(1, 1), value, inside)
         return cost
 
@@ -111,7 +111,7 @@ class _Estimator:
             inside = joined(inside, self.known.entry_sizes(entry.value))
             key = union(key, self.known.size_or_unknown(entry.key))
             value = union(value, self.known.size_or_unknown(entry.value))
-        if node.entries or not self.engine.contents_measured:
+        if node.entries or not self.release.contents_measured:
             self.known.entries[id(node)] = Entries(Kind.MAP, key, value, inside)
         return cost
 
@@ -127,7 +127,7 @@ class _Estimator:
         self.known.push(node.accumulator, self.known.path(init), size, entries)
         if node.macro == "bind":
             cost = summed(cost, self.cost(node.result))
-            if self.engine.contents_measured:
+            if self.release.contents_measured:
                 self.known.paths[id(node)] = self.known.path(node.result)
                 self.known.copy_sizes(node, node.result)
                 self.known.pop(node.accumulator)
@@ -152,7 +152,7 @@ class _Estimator:
         elif isinstance(node.init, (ListNode, MapNode)):
             self.known.set_size(node, count)
             entries = self.known.entry_sizes(node.step)
-            if entries is None and self.engine.contents_measured:
+            if entries is None and self.release.contents_measured:
                 entries = self.known.entry_sizes(node.range)
             if entries is not None:
                 self.known.entries[id(node)] = entries
@@ -161,7 +161,7 @@ class _Estimator:
     def enter_loop(self, node: Comprehension) -> None:
         unknown = (node.range.type.kind, None, None, None)
         kind, key, value, inside = self.known.entry_sizes(node.range) or unknown
-        if not self.engine.contents_measured:
+        if not self.release.contents_measured:
             inside = None
         path = self.known.path(node.range)
         listed = kind is Kind.LIST
@@ -185,7 +185,7 @@ class _Estimator:
             costs.append(self.cost(arg))  # noqa: PERF401 — a comprehension is one more frame
         operands = [self.known.operand(arg) for arg in node.args]
         if not node.overloads:
-            return summed(1, *costs) if self.engine.selections_estimated else 0
+            return summed(1, *costs) if self.release.selections_estimated else 0
         total = 0
         if node.target is not None:
             total = self.cost(node.target)
@@ -201,7 +201,7 @@ class _Estimator:
             if size is None:
                 size = self.known.size(node)
         self.known.set_size(node, size)
-        if self.engine.contents_measured and node.function in _KEEPING and node.target is not None:
+        if self.release.contents_measured and node.function in _KEEPING and node.target is not None:
             self.known.copy_entries(node, node.target, flat=node.function == "flatten")
         return summed(total, worst)
 
@@ -217,10 +217,10 @@ class _Estimator:
             return summed(costs[0], max(costs[1], costs[2])), size
         if overload in self.joining:
             self.known.join_entries(node, node.args[0], node.args[1])
-        if overload == _INSERTING and self.engine.contents_measured:
+        if overload == _INSERTING and self.release.contents_measured:
             self.known.add_entry(node, *node.args)
         sizes = self.known.size_of_path
-        call = CallByOverload(node.function, overload, operands, sizes, self.engine)
+        call = CallByOverload(node.function, overload, operands, sizes, self.release)
         cost, result = estimate_call(call)
         return summed(cost, *costs), result
 

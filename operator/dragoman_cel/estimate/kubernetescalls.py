@@ -42,7 +42,7 @@ def _unit(_: CallByOverload) -> CallEstimate:
 
 def _part_of_url(call: CallByOverload) -> CallEstimate:
     """Estimate a part of a URL, of which an escaped one may be three times as long."""
-    if not call.engine.urls_measured:
+    if not call.release.urls_measured:
         return 1, None
     size = call.size(call.operands[0])
     return 1, multiplied(size, Size(1, 3)) if call.function == "getEscapedPath" else size

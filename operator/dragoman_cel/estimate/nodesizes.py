@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from dragoman_base.versions import Release
 from dragoman_cel import types
 from dragoman_cel.estimate.operands import Operand, SizeOfPath
 from dragoman_cel.estimate.sizes import NO_NAMES, UNKNOWN, Entries, PathNames, Size, joined
@@ -22,8 +23,8 @@ class Local:
 class NodeSizes:
     """Paths and sizes of the nodes that were estimated, and of the variables of open macros."""
 
-    def __init__(self, size_of_path: SizeOfPath, *, measured: bool) -> None:
-        self.measured = measured
+    def __init__(self, size_of_path: SizeOfPath, release: Release) -> None:
+        self.measured = release.contents_measured
         self.size_of_path = size_of_path
         self.paths: dict[int, PathNames] = {}
         self.sizes: dict[int, Size] = {}

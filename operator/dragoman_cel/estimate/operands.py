@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dragoman_cel.engine import Engine
+from dragoman_base.versions import Release
 from dragoman_cel.estimate.sizes import NO_NAMES, UNKNOWN, Path, PathNames, Size
 from dragoman_cel.syntax.nodes import Node
 from dragoman_cel.types import Type
@@ -32,7 +32,7 @@ class CallByOverload:
     overload: str  # The overload's id
     operands: list[Operand]  # The receiver first, then the arguments
     size_of_path: SizeOfPath  # Declared sizes of the environment's variables
-    engine: Engine  # How the release estimates
+    release: Release  # What estimates
 
     def sizes(self) -> list[Size]:
         """Return the size of each operand."""

@@ -55,7 +55,7 @@ def _self_compared(call: CallByOverload) -> CallEstimate:
     """Estimate functions that compare the elements of a list, or its keys, with each other."""
     size = call.sizes()[-1]
     texts = call.overload.startswith(("list_string_", "list_bytes_"))
-    if call.function == "distinct" and call.engine.selections_estimated:
+    if call.function == "distinct" and call.release.selections_estimated:
         element = call.element()
         texts = element is not None and element.type in (types.STRING, types.BYTES)
     return _allocating(2.1 if texts else 2.0, multiplied(size, size))
@@ -63,7 +63,7 @@ def _self_compared(call: CallByOverload) -> CallEstimate:
 
 def _included(call: CallByOverload) -> CallEstimate:
     """Estimate a search in a list, or a comparison with a value of any type."""
-    if not call.engine.includes_traversed:
+    if not call.release.includes_traversed:
         return _DRA_LIST, None
     if call.element() is None:  # a value of any type may be a list
         return call.size(call.operands[0]).most, None
@@ -90,7 +90,7 @@ def _by_overload(call: CallByOverload) -> CallEstimate:
     """Estimate the standard library; cel-go asks for no declared sizes there."""
     overload = call.overload
     sizes = [operand.size or UNKNOWN for operand in call.operands]
-    scaled = _unlimited if call.engine.selections_estimated else _scaled
+    scaled = _unlimited if call.release.selections_estimated else _scaled
     if overload == "string_format":
         return scaled(sizes[0].most, TRAVERSAL), None
     if overload in ("string_to_bytes", "bytes_to_string", "strings_quote"):
@@ -99,7 +99,7 @@ def _by_overload(call: CallByOverload) -> CallEstimate:
         return scaled(sizes[1].most, TRAVERSAL), None
     if overload == "in_list":
         return scaled(sizes[1].most, 1.0), None
-    matches = overload == "matches" and call.engine.matches_measured
+    matches = overload == "matches" and call.release.matches_measured
     if overload == "matches_string" or matches:
         traversal = scaled(summed(sizes[0].most, 1), TRAVERSAL)
         return times(traversal, scaled(sizes[1].most, REGEX)), None

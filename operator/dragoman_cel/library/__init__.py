@@ -5,11 +5,7 @@ that also take the evaluation's state first, because they compare or copy any nu
 or because long texts take longer than their CEL cost says (`paced`).
 """
 
-import sys
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from dragoman_base.versions import Version
+from dragoman_base.versions import Version, parse
 from dragoman_cel.library import (
     arithmetic,
     authorizer,
@@ -43,21 +39,17 @@ def _all(table: str) -> Functions:
     return {name: function for functions in tables for name, function in functions.items()}
 
 
-REVISED: Mapping[str, Version] = MappingProxyType(
-    {
-        "lists_range": (1, 37),
-        "quantity_is_integer": (1, 38),
-        "quantity_get_int": (1, 38),
-        **{name[:-1]: (1, 38) for name in ordering.OVERLOADS if name.endswith("'")},
-    }
-)
-"""Overloads that changed, and since when: their new form has an apostrophe behind its name."""
+OVERLOADS = _all("OVERLOADS")
+STATEFUL = _all("STATEFUL")
+_FORMS: dict[str, list[tuple[Version, str]]] = {}
+"""Forms of overloads that changed, the oldest first: `name@1.38` is that of 1.38 and later."""
+for _form in (*OVERLOADS, *STATEFUL):
+    _name, _, _since = _form.rpartition("@")
+    if _name:
+        _FORMS.setdefault(_name, []).append((parse(_since), _form))
 
 
 def revised(name: str, release: Version) -> str:
     """Return the name of the form of an overload that a release has."""
-    return f"{name}'" if release >= REVISED.get(name, (sys.maxsize, 0)) else name
-
-
-OVERLOADS = _all("OVERLOADS")
-STATEFUL = _all("STATEFUL")
+    forms = [form for since, form in sorted(_FORMS.get(name, ())) if since <= release]
+    return forms[-1] if forms else name

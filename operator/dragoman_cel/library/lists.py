@@ -275,7 +275,7 @@ STATEFUL: Functions = {
     "list_flatten": _flatten,
     "list_flatten_int": _flatten,
     "lists_range": _range,
-    "lists_range'": _checked_range,
+    "lists_range@1.37": _checked_range,
     "list_reverse": _reverse,
     "list_distinct": _distinct,
     **dict.fromkeys(

@@ -36,7 +36,7 @@ def _all() -> dict[str, Callable[[Any, Any], bool]]:
         found[f"{name}_double"] = _compared(test)
         found.update({f"{name}_{a}_{b}": _compared(test) for a, b in _PAIRS})
         doubles = ["double", *(f"{a}_{b}" for a, b in _PAIRS if "double" in (a, b))]
-        found.update({f"{name}_{kinds}'": _unordered(test) for kinds in doubles})
+        found.update({f"{name}_{kinds}@1.38": _unordered(test) for kinds in doubles})
     return found
 
 

@@ -11,8 +11,8 @@ OVERLOADS: Functions = {
     "quantity_sign": Quantity.sign,
     "quantity_is_integer": Quantity.is_integer,
     "quantity_get_int": Quantity.as_integer,
-    "quantity_is_integer'": lambda quantity: quantity.settled().is_integer(),
-    "quantity_get_int'": lambda quantity: quantity.settled().as_integer(),
+    "quantity_is_integer@1.38": lambda quantity: quantity.settled().is_integer(),
+    "quantity_get_int@1.38": lambda quantity: quantity.settled().as_integer(),
 }
 STATEFUL: Functions = {
     **paced(32, {"string_to_quantity": parse_quantity, "is_quantity_string": is_quantity}, call=3),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from dragoman_base.versions import Release
 from dragoman_cel.syntax import literals
 from dragoman_cel.syntax.macros import Expander, Key, MacroError
 from dragoman_cel.syntax.nodes import (
@@ -33,11 +34,11 @@ class SyntaxIssue(Exception):  # noqa: N818 — `parse` turns it into a CompileE
 class Builder:
     """The macros and the issues of one parse."""
 
-    __slots__ = ("issues", "macros", "quoted")
+    __slots__ = ("issues", "macros", "release")
 
-    def __init__(self, macros: Mapping[Key, Expander], *, quoted: bool) -> None:
+    def __init__(self, macros: Mapping[Key, Expander], release: Release) -> None:
         self.macros = macros
-        self.quoted = quoted
+        self.release = release
         self.issues: list[tuple[int, str]] = []
 
     def report(self, pos: int, message: str) -> Node:
@@ -202,7 +203,7 @@ def _assignment(_: Builder, *parts: Any) -> Entry:
 
 
 def _quoted_field(builder: Builder, token: Token) -> Token:
-    if not builder.quoted:
+    if not builder.release.fields_quoted:
         builder.report(token.pos, "unsupported syntax: '`'")
     return token._replace(text=token.text.strip("`"))
 

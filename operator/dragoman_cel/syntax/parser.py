@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 
+from dragoman_base.versions import Release
 from dragoman_cel.errors import failure
 from dragoman_cel.syntax.builders import BUILDERS, Builder, SyntaxIssue, misplaced
 from dragoman_cel.syntax.macros import Expander, Key
@@ -17,13 +18,13 @@ TOO_DEEP = f"expression recursion limit exceeded: {MAX_DEPTH}"
 _RULES = tuple((name, size, BUILDERS[build] if build else None) for name, size, build in RULES)
 
 
-def parse(source: str, macros: Mapping[Key, Expander], *, quoted: bool = False) -> Node:
+def parse(source: str, macros: Mapping[Key, Expander], release: Release) -> Node:
     """Return the syntax tree of an expression with its macros expanded.
 
     Args:
         source: The expression, at most 100,000 code points, nested at most 250 deep.
         macros: The macros of the environment.
-        quoted: Whether fields may be written in backquotes.
+        release: What evaluates it.
 
     Raises:
         CompileError: With every issue that was found, in source order.
@@ -36,7 +37,7 @@ def parse(source: str, macros: Mapping[Key, Expander], *, quoted: bool = False) 
         raise failure(source, [broken])
     if len(tokens) > MAX_DEPTH and token_depth(tokens) > MAX_DEPTH:
         raise failure(source, [(-1, TOO_DEEP)])
-    builder = Builder(macros, quoted=quoted)
+    builder = Builder(macros, release)
     try:
         tree = _run(tokens, builder, len(source))
     except SyntaxIssue as issue:

@@ -7,11 +7,13 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from dragoman.allocation import features
 from dragoman.allocation.features import Profile
+from dragoman.allocation.gates import GA, LOCKED
 from dragoman.inventory.snapshots.documents import MIRROR
 from dragoman.model.fields import part, parts
 from dragoman_base import versions
-from dragoman_base.versions import Version
+from dragoman_base.versions import Release, Version
 from dragoman_base.words import listed, natural
 from dragoman_toolkit.migration.asks import Asking, AskingPod
 from dragoman_toolkit.migration.counterparts import Exactness
@@ -23,6 +25,7 @@ Document = Mapping[str, Any]
 CLAIM_LIMIT = 32
 """Devices, and requests, of one claim (API of resource.k8s.io: AllocationResultsMaxSize)."""
 DEFAULT_SCHEDULER = "default-scheduler"
+_GATE = "DRAExtendedResource"
 _NAMED = 5
 """Nodes that a sentence names."""
 _LABELS = ("nvidia.com/", "amd.com/", "beta.amd.com/", "gpu.intel.com/")
@@ -54,12 +57,11 @@ class Gate:
 
     @property
     def stage(self) -> str:
-        """`none`, `alpha`, `beta` or `GA` (pkg/features/kube_features.go)."""
-        if self.version < (1, 34):
+        """`none`, `alpha`, `beta` or `GA`."""
+        if self.version < versions.OLDEST:
             return "none"
-        if self.version < (1, 36):
-            return "alpha"
-        return "beta" if self.version < (1, 37) else "GA"
+        found = features.stage(_GATE, self.version)
+        return found if found != LOCKED else GA
 
 
 def gate_of(profile: Profile) -> Gate:
@@ -175,7 +177,7 @@ def _of_cluster(
 def _old_kubelet(node: Document) -> str:
     text = str(part(node, "status", "nodeInfo").get("kubeletVersion") or "")
     try:
-        old = bool(text) and versions.parse(text) < (1, 36)
+        old = bool(text) and not features.on_by_default(_GATE, versions.parse(text))
     except ValueError:
         return ""
     return str(part(node, "metadata").get("name")) if old else ""
@@ -231,7 +233,7 @@ class _View:
                 f"{node} has two sources of {one.name}: its plug-in, and devices of "
                 f"{one.counterpart.driver or one.name}; a device can be given to two pods",
             )
-        if self.gate.version < (1, 35):
+        if not Release(self.gate.version).stale_capacity_served:
             for node in one.of(NodeSource.STALE):
                 yield Loss(
                     Code.STALE_CAPACITY,

@@ -31,7 +31,7 @@ from tests.conformance.oracle import MODULES, cel_oracle
 from tests.support.controlplane.plane import ControlPlane
 
 ROOT = Path(__file__).parents[3]
-VERSIONS = ("v1.34.4", "v1.36.3", "v1.37.1")
+VERSIONS = ("v1.34.4", "v1.36.3", "v1.37.2")
 LAYOUTS_OF_EACH = 4
 ERRORS, WARNINGS = 200, 50
 """Of so many errors or warnings, one may be false."""

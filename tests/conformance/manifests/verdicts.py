@@ -22,7 +22,7 @@ from tests.support.controlplane.plane import ControlPlane
 
 FOLDER = Path(__file__).parent
 VERDICTS = FOLDER / "verdicts.json"
-VERSIONS = ("v1.34.4", "v1.37.1")
+VERSIONS = ("v1.34.4", "v1.37.2")
 
 Verdicts = dict[str, dict[str, str]]
 """By version and name of a manifest: the server's refusal; empty where it takes all objects."""

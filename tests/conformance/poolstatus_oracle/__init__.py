@@ -1,4 +1,4 @@
-"""Asks kube-controller-manager 1.37.2 for the status of pools: the function of its controller."""
+"""Asks kube-controller-manager for the status of pools: the function of its controller."""
 
 from pathlib import Path
 
@@ -6,7 +6,10 @@ from tests.conformance.oracle import Oracle, build
 
 SOURCES = Path(__file__).parent
 
+MODULES = {"1.37": "go.mod", "1.38": "go138.mod"}
+"""The file of pinned modules of each version."""
 
-def oracle() -> Oracle:
-    """Start the program, building it once (some minutes without Go's build cache)."""
-    return Oracle(build(SOURCES, name="pool status oracle"))
+
+def oracle(kubernetes: str) -> Oracle:
+    """Start the program of a version, building it once (some minutes without Go's cache)."""
+    return Oracle(build(SOURCES, MODULES[kubernetes], f"pool status oracle of {kubernetes}"))

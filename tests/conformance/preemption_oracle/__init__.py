@@ -10,6 +10,7 @@ MODULES = {
     "1.35": ("go135.mod", "kube135"),
     "1.36": ("go136.mod", ""),
     "1.37": ("go.mod", ""),
+    "1.38": ("go138.mod", ""),
 }
 """The file of pinned modules of each version, and the build tag of the files that differ."""
 

@@ -74,7 +74,7 @@ def test_tests_that_write_no_report_are_an_error(tmp_path: Path) -> None:
         Suite(binary, tmp_path / "kubeconfig", tmp_path).run("all", ["."])
 
 
-@pytest.mark.parametrize("version", ["v1.36.3", "v1.37.1"])
+@pytest.mark.parametrize("version", ["v1.36.3", "v1.37.2"])
 def test_every_image_has_a_tag_and_a_recipe(version: str) -> None:
     found = images.images(version)
     names = [one.reference.rpartition("/")[2].partition(":")[0] for one in found]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.versions import faults
-from tests.versions.__main__ import Result, complete, read, run, table, versions
+from tests.versions.__main__ import Result, complete, listed, read, run, table, versions
 
 REPORT = """<testsuites><testsuite>
 <testcase name="passes"/><testcase name="also"/>
@@ -31,12 +31,12 @@ def test_a_run_that_was_not_complete_is_never_recorded(
     status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ended(command: list[str], **_: Any) -> subprocess.CompletedProcess[bytes]:
-        (tmp_path / "v1.37.1-modes.xml").write_text(REPORT)
+        (tmp_path / "v1.37.2-modes.xml").write_text(REPORT)
         return subprocess.CompletedProcess(command, status)
 
     monkeypatch.setattr(subprocess, "run", ended)
     with pytest.raises(SystemExit, match=f"status {status}"):
-        run("v1.37.1", "modes", tmp_path)
+        run("v1.37.2", "modes", tmp_path)
 
 
 def test_the_table_names_failures_and_reasons_and_says_what_was_not_run() -> None:
@@ -59,9 +59,14 @@ def test_every_minor_version_from_1_34_on_is_pinned_in_order() -> None:
 
 def test_a_version_that_never_ran_stands_in_the_table() -> None:
     result = Result("2026-11-22", 2, (), {})
-    shown = complete({"v1.37.1": {"modes": result}})
+    shown = complete({"v1.37.2": {"modes": result}})
     assert [*shown] == versions()
     assert table(shown).count("| not run | not run | not run | not run | not run |") == 4
+
+
+def test_a_recorded_patch_release_stands_until_the_pinned_one_ran() -> None:
+    assert [one for one in listed(["v1.37.0"]) if one not in versions()] == ["v1.37.0"]
+    assert listed(["v1.37.0", "v1.37.2"]) == versions()
 
 
 def test_readme_has_the_faults_that_were_measured() -> None:
@@ -72,9 +77,9 @@ def test_readme_has_the_faults_that_were_measured() -> None:
 def test_the_table_of_faults_says_yes_no_and_where_a_version_lacks_the_situation() -> None:
     results: faults.Results = {
         "v1.34.4": {"finished": True, "crash": None},
-        "v1.37.1": {"finished": False},
+        "v1.37.2": {"finished": False},
     }
     lines = faults.table(results).splitlines()
-    assert lines[0] == "| fault | v1.34.4 | v1.37.1 |"
+    assert lines[0] == "| fault | v1.34.4 | v1.37.2 |"
     assert lines[2] == "| creates claims again for finished pods that stay | yes | no |"
     assert lines[-1].endswith("| - | - |")

@@ -7,6 +7,7 @@ with a share ID is a share, and its consumed capacity adds up; all others hold t
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from dragoman.allocation.features import Profile
 from dragoman.model.allocated import AllocatedDevice
 from dragoman.model.amounts import Amount, amount
 from dragoman.model.claim import Claim
@@ -28,13 +29,12 @@ class Usage:
     """Who holds what in a cluster, updated claim by claim.
 
     Args:
-        shares: Feature gate DRAConsumableCapacity; without it a share holds the whole device.
-        qualified: Whether a capacity is counted by its name with domain (1.38).
+        profile: Without consumable capacity a share holds the whole device.
     """
 
-    def __init__(self, *, shares: bool, qualified: bool = False) -> None:
-        self._shares = shares
-        self._qualified = qualified
+    def __init__(self, profile: Profile) -> None:
+        self._shares = profile.features.ConsumableCapacity
+        self._qualified = profile.names_qualified
         self._pools: dict[PoolID, dict[str, list[Holder]]] = {}
         self._claims: dict[str, tuple[AllocatedDevice, ...]] = {}
         self._versions: dict[PoolID, int] = {}

@@ -11,6 +11,7 @@ from dragoman.allocation.features import Profile
 from dragoman.allocation.requests.expressions import Failure, Views, failed
 from dragoman.allocation.timebudget import COST_LIMIT, check, cost_left
 from dragoman.model.device import Content
+from dragoman_base.versions import Release
 from dragoman_cel import types
 from dragoman_cel.budget import StepBudget
 from dragoman_cel.environment import Program
@@ -38,8 +39,8 @@ class Derivation:
         self._failure = Failure("")
         check()
         shares = profile.features.ConsumableCapacity
-        version = profile.version
-        scope = environment(version, True, True, shares, version)  # noqa: FBT003 — a cache key
+        release = Release(profile.version)  # a cache key, as all arguments
+        scope = environment(release.version, True, True, shares, release)  # noqa: FBT003
         try:
             self._program = scope.compile(text, check_result=_complain)
         except CompileError as error:

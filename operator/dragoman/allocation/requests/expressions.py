@@ -194,7 +194,7 @@ class Views:
 
     def __init__(self, profile: Profile, budget: StepBudget | None = None) -> None:
         self.budget = budget
-        self._lazy = profile.unusable_values_fatal
+        self._release = profile
         self._lists = profile.list_attributes or profile.lists_in_selectors
         self._shares = profile.features.ConsumableCapacity and not profile.stable
         self.entries = 0
@@ -213,7 +213,7 @@ class Views:
             from dragoman_cel.deviceview import prepare  # noqa: PLC0415 — belongs to the engine
 
             view = prepare(
-                document, driver=content.driver, list_attributes=self._lists, lazy=self._lazy
+                document, self._release, driver=content.driver, list_attributes=self._lists
             )
             self._found[content] = view
         return view

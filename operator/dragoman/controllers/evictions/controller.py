@@ -22,6 +22,7 @@ from dragoman.kube.controller import Controller
 from dragoman.kube.workqueue import WorkQueue
 from dragoman.logs import logger
 from dragoman.model.timestamps import unix
+from dragoman_base.versions import Release
 
 ASSIST_DELAY = 30.0
 """Seconds that the stock controller has for an eviction before `assist` does it."""
@@ -39,7 +40,8 @@ class EvictionController:
     Args:
         context: Of the process.
         cluster: What is stored of the cluster.
-        assist: Whether to evict only what the stock controller forgets.
+        stock: The release of the stock controller, to evict only what that forgets; None to evict
+            all.
         workers: How many pods are evicted at the same time.
         resync: Seconds between full passes.
 
@@ -53,18 +55,19 @@ class EvictionController:
         context: Context,
         cluster: ClusterStores,
         *,
-        assist: bool = False,
+        stock: Release | None = None,
         workers: int = 32,
         resync: float = 600.0,
     ) -> None:
         cluster.state.index_devices()
+        assist = stock is not None
         devices = cluster.part(DeviceStores)
         self.state = EvictionState(cluster.state)
         self.queue: WorkQueue[EvictionKey] = WorkQueue(
             "evictions", lane, namespace=lambda key: key.namespace, share=max(1, workers // 2)
         )
         applier = EvictionApplier(context)
-        faults = FaultReporter(context, self.state, cluster.served.claims, assist=assist)
+        faults = FaultReporter(context, self.state, cluster.served.claims, stock)
         self._observer = EvictionObserver(
             self.state,
             self.queue,

@@ -10,6 +10,7 @@ from dragoman.kube.events import ObjectReference
 from dragoman.kube.resources import Resource
 from dragoman.model.claim import Claim
 from dragoman.model.pod import Pod
+from dragoman_base.versions import Release
 
 
 class FaultReporter:
@@ -19,21 +20,22 @@ class FaultReporter:
         context: Of the process.
         state: What is known.
         resource: The served version of resourceclaims.
-        assist: Whether the stock controller evicts.
+        stock: The release of the stock controller where that evicts.
     """
 
     def __init__(
-        self, context: Context, state: EvictionState, resource: Resource, *, assist: bool
+        self, context: Context, state: EvictionState, resource: Resource, stock: Release | None
     ) -> None:
         self._context = context
         self._state = state
         self._resource = resource
-        self._assist = assist
+        self._stock = stock
 
     def claim(self, claim: Claim) -> None:
         """Report that the stock controller does not honour a claim's tolerations."""
-        if self._assist and claim.devices:
-            for fault in stock_faults(claim, self._state.pools, self._state.rules):
+        if self._stock is not None and claim.devices:
+            pools, rules = self._state.pools, self._state.rules
+            for fault in stock_faults(claim, pools, rules, self._stock):
                 self._report(claim, fault, NOTES[fault])
 
     def evicted(self, pod: Pod, due: Due) -> None:
@@ -46,7 +48,7 @@ class FaultReporter:
     def _report(self, claim: Claim, fault: EvictionFault, note: str) -> None:
         if not self._context.leading():
             return
-        if self._assist:
+        if self._stock is not None:
             metrics.FAULTS.labels(fault.value).inc()
         metadata = claim.metadata
         version, place = self._resource.api_version, (metadata.namespace, metadata.name)

@@ -3,6 +3,7 @@
 from dragoman.cluster.devices import DeviceStores
 from dragoman.controllers.evictions.controller import EvictionController
 from dragoman.controllers.process import Process, Run
+from dragoman.inventory.facts.profiles import observed_profile
 from dragoman.logs import logger
 
 log = logger("dragoman")
@@ -11,10 +12,13 @@ log = logger("dragoman")
 async def start(process: Process) -> Run:
     """Let slices, rules, claims and the pods that use them be watched."""
     settings, cluster = process.settings, process.cluster
+    stock = None
+    if settings.evictions == "assist":
+        stock = observed_profile(await cluster.kubernetes())[0]
     evictions = EvictionController(
         process.context,
         cluster,
-        assist=settings.evictions == "assist",
+        stock=stock,
         workers=settings.workers,
         resync=settings.resync,
     )

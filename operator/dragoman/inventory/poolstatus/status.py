@@ -1,7 +1,8 @@
-"""Answers to ResourcePoolStatusRequests (KEP-5677), as Kubernetes 1.37 computes them.
+"""Answers to ResourcePoolStatusRequests (KEP-5677), as Kubernetes 1.38 computes them.
 
 Differences are deliberate: a device that is both allocated and tainted is subtracted once, a pool
-that the allocator finds invalid says so, and only shareable devices count in the shareable view.
+that the allocator finds invalid says so, only shareable devices count in the shareable view, and
+of a capacity that claims consume under both of its names, all counts.
 """
 
 from collections import defaultdict

@@ -1,14 +1,14 @@
 """The views of a pool in its status: partitions, and shares of devices."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
 from dragoman.inventory.pools.counters import PoolCounters
 from dragoman.inventory.pools.pools import InventoryPool
 from dragoman.model.allocated import AllocatedDevice
-from dragoman.model.device import Content
+from dragoman.model.device import Content, qualified, unambiguous
 from dragoman_cel.values.quantity import Quantity
 from dragoman_cel.values.quantityparser import parse_quantity
 
@@ -142,24 +142,27 @@ def _shareable(
             f"keys, exceeding the maximum of {MOST_ITEMS}"
         )
     shared = sum(name in used for name in shareable)
+    driver = pool.id.driver
+    taken = _taken((one for name in shareable for one in used.get(name, ())), driver)
     return {
         "fullyAvailableDevices": len(shareable) - shared,
         "partiallyAvailableDevices": shared,
-        "capacity": [_capacity(used, shareable, name, totals[name]) for name in sorted(totals)],
+        "capacity": [
+            _capacity(taken[qualified(name, driver)], name, totals[name]) for name in sorted(totals)
+        ],
     }, ""
 
 
-def _capacity(
-    used: Used, shareable: Mapping[str, Content], name: str, totals: list[Quantity]
-) -> Json:
-    consumed = [
-        parse_quantity(amount)
-        for device, held in used.items()
-        if device in shareable
-        for one in held
-        for key, amount in one.consumed or ()
-        if key == name
-    ]
+def _taken(held: Iterable[AllocatedDevice], driver: str) -> Mapping[str, list[Quantity]]:
+    """Return what shares consume by name with domain: claims may write either spelling."""
+    found: defaultdict[str, list[Quantity]] = defaultdict(list)
+    for one in held:
+        for name, amount in unambiguous(dict(one.consumed or ()), driver).items():
+            found[qualified(name, driver)].append(parse_quantity(amount))
+    return found
+
+
+def _capacity(consumed: list[Quantity], name: str, totals: list[Quantity]) -> Json:
     total = reduce(Quantity.add, totals)
     taken = reduce(Quantity.add, consumed) if consumed else parse_quantity("0")
     available = total.sub(taken)

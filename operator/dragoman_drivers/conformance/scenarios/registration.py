@@ -56,9 +56,11 @@ def answers_at_once(site: Site) -> str:
 
 @scenario("R3", "registration")
 def endpoint(site: Site) -> None:
-    """The endpoint is an absolute path below the folder that was given."""
+    """The endpoint is an absolute, plain path below the folder that was given."""
     assert site.info is not None
     path = Path(site.info.endpoint)
+    odd = sorted({*"?#%"} & {*site.info.endpoint})
+    need(not odd, f"endpoint {path} has {' '.join(odd)}, which the kubelet of 1.38 refuses")
     need(path.is_absolute(), f"endpoint {path} is not absolute")
     need(site.kubelet in path.parents, f"endpoint {path} is not below {site.kubelet}")
     need(path.is_socket(), f"endpoint {path} is not a socket")
@@ -161,14 +163,12 @@ def stale_sockets(site: Site) -> None:
 def path_lengths(site: Site) -> str:
     """Socket paths fit in the default folders with a pod's UID."""
     assert site.info is not None
-    names = [site.registration(), Path(site.info.endpoint)]
-    marker = site.subject.places.instance
     found = []
-    for path in names:
+    for path in (site.registration(), Path(site.info.endpoint)):
         text = str(path).replace(str(site.kubelet), KUBELET)
         folder, _, file = text.rpartition("/")
         if "{instance}" in site.setting.command:
-            file = file.replace(f"-{marker}", f"-{POD_UID}", 1)
+            file = file.replace(f"-{site.subject.places.instance}", f"-{POD_UID}", 1)
         found.append(f"{folder}/{file}")
     longest = max(found, key=lambda one: len(one.encode()))
     size = len(longest.encode())

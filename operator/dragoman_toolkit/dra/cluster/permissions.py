@@ -10,8 +10,8 @@ from dragoman.controllers.maintenance.view import served_rules
 from dragoman.inventory.snapshots.queuekinds import MANAGERS, QUEUE_KINDS, QueueKind
 from dragoman.kube.client import Client
 from dragoman.kube.discovery import server_version
+from dragoman_base.versions import Release
 from dragoman_toolkit.dra.cluster.rights import (
-    BINDING,
     Need,
     granted,
     of_command,
@@ -96,7 +96,7 @@ async def _access(client: Client, namespace: str, commands: tuple[str, ...]) -> 
     needs = {}
     if commands:
         rules = await served_rules(client) is not None
-        binding = await server_version(client) >= BINDING
+        binding = Release(await server_version(client)).bindings_checked
         plurals = [f"{right.resource}.{right.group}" for right in RIGHTS if right.watched]
         needs = {
             command: of_command(command, namespace, plurals, rules=rules, binding=binding)

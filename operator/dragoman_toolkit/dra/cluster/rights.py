@@ -8,8 +8,6 @@ from dragoman.kube.client import Client
 from dragoman_toolkit.dra.output import Unusable
 
 DRA = "resource.k8s.io"
-BINDING = (1, 36)
-"""The first version that authorizes allocations on `resourceclaims/binding`."""
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 

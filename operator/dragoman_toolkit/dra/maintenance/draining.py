@@ -21,6 +21,7 @@ from dragoman.maintenance.actions import EvictionMode
 from dragoman.maintenance.holds import HoldKind
 from dragoman.maintenance.manifests import Origin
 from dragoman.maintenance.plan import MaintenanceFacts, MaintenancePlan
+from dragoman_base.versions import Release
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.cluster import rights
 from dragoman_toolkit.dra.cluster.authorship import author
@@ -75,7 +76,7 @@ class Drain:
     async def _drain(self, client: Client) -> None:
         served = await discover(client, "off")
         rules = await served_rules(client) if self.facts.kind is HoldKind.RULE else None
-        binding = await server_version(client) >= rights.BINDING
+        binding = Release(await server_version(client)).bindings_checked
         await rights.require(client, self._needs(binding=binding))
         writer = Writer(
             client,

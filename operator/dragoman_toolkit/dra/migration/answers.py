@@ -13,7 +13,7 @@ from dragoman.inventory.facts.world import World
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.snapshot import MIGRATION, Snapshot
 from dragoman.model.fields import part
-from dragoman_base.versions import beyond
+from dragoman_base.versions import Release, beyond
 from dragoman_base.words import counted, listed
 from dragoman_toolkit.dra.cluster.files import trees
 from dragoman_toolkit.dra.cluster.source import Source
@@ -81,7 +81,7 @@ def lacking(source: Source, snapshot: Snapshot, gate: Gate) -> Iterator[str]:
             "labels of nodes are not in this snapshot: devices that pods share are counted as "
             "whole ones; make it with `kubectl dra snapshot --with migration`"
         )
-    if gate.on and gate.version < (1, 35):
+    if gate.on and not Release(gate.version).init_devices_shared:
         yield (
             "what pods ask for is counted by the rules of 1.35 and newer: in 1.34 init containers "
             "share no devices with others"

@@ -7,6 +7,7 @@ docs/check.md.
 from collections.abc import Iterator
 from typing import Any
 
+from dragoman_base.versions import Release
 from dragoman_toolkit.linting.findings.finding import ERROR, WARNING, Problem, Steps, render
 from dragoman_toolkit.linting.knowledge.context import Context
 from dragoman_toolkit.linting.manifests.manifestobjects import (
@@ -26,12 +27,13 @@ _OVERFLOW = 9_223_372_036
 """Seconds whose nanoseconds fit into 64 bits; the stock controller's arithmetic overflows above."""
 
 
-def check_tolerations(obj: Object, _: Context) -> Iterator[Problem]:
+def check_tolerations(obj: Object, context: Context) -> Iterator[Problem]:
     """Find tolerations that do nothing, or less than they seem to."""
+    release = Release(context.api.version)
     for request in obj.requests:
         tolerations = [mapping(one) for one in sequence(request.body.get("tolerations"))]
         for index, toleration in enumerate(tolerations):
-            yield from _toleration((*request.steps, "tolerations", index), toleration)
+            yield from _toleration((*request.steps, "tolerations", index), toleration, release)
         if request.body.get("adminAccess") is True and not _survives(tolerations):
             message = (
                 f"{render((*request.steps, 'adminAccess'))}: devices under a NoExecute taint evict"
@@ -45,7 +47,7 @@ def _survives(tolerations: list[dict[str, Any]]) -> bool:
     return any(text(one.get("effect")) in ("", "NoExecute") for one in tolerations)
 
 
-def _toleration(steps: Steps, toleration: dict[str, Any]) -> Iterator[Problem]:
+def _toleration(steps: Steps, toleration: dict[str, Any], release: Release) -> Iterator[Problem]:
     operator = text(toleration.get("operator")) or "Equal"
     effect, key = text(toleration.get("effect")), text(toleration.get("key"))
     seconds = toleration.get("tolerationSeconds")
@@ -61,10 +63,11 @@ def _toleration(steps: Steps, toleration: dict[str, Any]) -> Iterator[Problem]:
         message = f"{render(steps)}: tolerates nothing: a taint with effect None has no effect"
         yield Problem(TOLERATION, (*steps, "effect"), message, "write NoSchedule or NoExecute")
         return
-    if not effect:
+    if not effect and not release.empty_effects_tolerated:
         message = (
             f"{render(steps)}: without an effect the scheduler tolerates NoExecute and the stock"
-            " eviction controller does not: the pod is placed and evicted again and again"
+            " eviction controller before 1.38 does not: the pod is placed and evicted again and"
+            " again"
         )
         yield Problem(TOLERATION, steps, message, "write effect: NoExecute or NoSchedule")
     if isinstance(seconds, int) and not isinstance(seconds, bool):

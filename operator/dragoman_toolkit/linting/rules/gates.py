@@ -1,14 +1,16 @@
 """`dra/off-by-default`: what a server has only where an administrator turned it on.
 
 Sources: pkg/features/kube_features.go and `dropDisabledFields` in the strategy.go of
-pkg/registry/resource of Kubernetes 1.34 to 1.37; `betaAPIGroupVersionsDisabledByDefault` and
+pkg/registry/resource of Kubernetes 1.34 to 1.38; `betaAPIGroupVersionsDisabledByDefault` and
 `alphaAPIGroupVersionsDisabledByDefault` in pkg/controlplane/instance.go.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dragoman.allocation.features import on_by_default
+from dragoman.allocation.features import on_by_default, stage
+from dragoman.allocation.gates import BETA
+from dragoman_base import versions
 from dragoman_base.versions import Version
 from dragoman_toolkit.linting.findings.edits import Edit
 from dragoman_toolkit.linting.findings.finding import ERROR, Problem, Steps, render
@@ -80,7 +82,18 @@ def check_gates(obj: Object, context: Context) -> Iterator[Problem]:
             f" {context.kubernetes}: {effect}"
         )
         instead = f"--feature-gates {gate}=true checks for a server that has it on"
+        if later := _promotion(gate, context.api.version):
+            instead += f"; it is {later}"
         yield Problem(OFF_BY_DEFAULT, steps, message, instead)
+
+
+def _promotion(gate: str, version: Version) -> str:
+    """Say from which later version on a gate is on by default; empty where none is known."""
+    for later in (one for one in versions.KNOWN if one > version):
+        if on_by_default(gate, later):
+            is_beta = stage(gate, later) == BETA
+            return f"{'on by default' if is_beta else 'GA'} in {versions.name(later)}"
+    return ""
 
 
 def _is_on(gate: str, context: Context) -> bool:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from dragoman_base.versions import Version
+from dragoman.allocation.features import on_by_default
+from dragoman_base.versions import Release, Version
 from dragoman_base.versions import name as version_name
-from dragoman_cel.engine import Engine
 from dragoman_cel.errors import CompileError
 from dragoman_cel.selectors import Selector
 from dragoman_cel.selectors import compile as compile_selector
@@ -15,7 +15,6 @@ from dragoman_toolkit.linting.knowledge.context import Context
 
 MAX_EXPRESSION = 10 * 1024
 MAX_COST = 1_000_000
-_CONSUMABLE_SINCE = (1, 36)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def _compiled(expression: str, version: Version) -> CompiledSelector:
         selector = compile_selector(
             expression,
             kubernetes=version_name(version),
-            consumable_capacity=version >= _CONSUMABLE_SINCE,
+            consumable_capacity=on_by_default("DRAConsumableCapacity", version),
             stored=False,
         )
     except CompileError as error:
@@ -57,6 +56,5 @@ def _compiled(expression: str, version: Version) -> CompiledSelector:
         return CompiledSelector(None, None, f"Invalid value: compilation failed: {words}", offset)
     if selector.max_cost > MAX_COST:
         return CompiledSelector(None, None, "Forbidden: too complex, exceeds cost limit")
-    quoted = Engine(version).fields_quoted
-    tree = parse(expression, macros_of(version, bind=True), quoted=quoted)
+    tree = parse(expression, macros_of(version, bind=True), Release(version))
     return CompiledSelector(selector, tree)

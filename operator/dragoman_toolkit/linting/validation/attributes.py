@@ -9,8 +9,6 @@ from dragoman_toolkit.linting.validation.names import size
 
 MAX_VALUE = 64
 _KINDS = ("bool", "int", "string", "version", "bools", "ints", "strings", "versions")
-_DIGITS_SINCE = (1, 38)
-"""Since then numbers of versions have at most 18 digits."""
 
 
 def _semver(number: str) -> re.Pattern[str]:
@@ -45,7 +43,7 @@ def check_attribute(errors: Errors, steps: Steps, attribute: dict[str, Any]) -> 
 def _check_value(errors: Errors, steps: Steps, kind: str, value: Any) -> None:
     if kind not in ("string", "version") or not isinstance(value, str):
         return
-    if kind == "version" and errors.version >= _DIGITS_SINCE:
+    if kind == "version" and errors.release.version_digits_limited:
         if not _SHORT_SEMVER.fullmatch(value):
             errors.invalid(steps, value, f"{_WORDS}, with at most 18 digits in numbers")
     elif kind == "version" and not _SEMVER.fullmatch(value):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dragoman_base.files.unreadable import DuplicateKeys
-from dragoman_base.versions import NEWEST, Version
+from dragoman_base.versions import NEWEST, Release, Version
 from dragoman_toolkit.linting.findings.finding import Problem, Steps
 from dragoman_toolkit.linting.manifests.manifestobjects import Object, mapping, reach, sequence
 from dragoman_toolkit.linting.validation.claims import check_claim, check_class
@@ -19,7 +19,7 @@ _MAX_GROUP_CLAIMS = 4
 
 def invalid(obj: Object, version: Version = NEWEST) -> list[Problem]:
     """Find what the validation of an API server of some version refuses."""
-    errors = Errors(version)
+    errors = Errors(Release(version))
     check_metadata(errors, obj)
     if obj.in_group:
         if check := _CHECKS.get(obj.kind):

@@ -35,10 +35,6 @@ MAX_SELECTORS = 32
 MAX_ALTERNATIVES = 8
 MAX_PARAMETERS = 10 * 1024
 MAX_CAPACITIES = 32
-_CAPACITY_SINCE = (1, 38)
-"""Since then the API server looks at what a request wants of capacities."""
-_ENUM_SINCE = (1, 36)
-"""Since then the OpenAPI names the modes."""
 
 _UNION = "exactly one of `exactly` or `firstAvailable` is required"
 _REFERENCE = (
@@ -148,7 +144,7 @@ def _check_body(errors: Errors, steps: Steps, body: dict[str, Any]) -> None:
         _check_toleration(errors, (*steps, "tolerations", index), mapping(toleration))
     wanted = mapping(mapping(body.get("capacity")).get("requests"))
     place = (*steps, "capacity", "requests")
-    if errors.version >= _CAPACITY_SINCE:
+    if errors.release.capacity_requests_checked:
         _check_capacity(errors, place, wanted)
         return
     for key in wanted:
@@ -168,7 +164,7 @@ def _check_capacity(errors: Errors, place: Steps, wanted: dict[str, Any]) -> Non
 
 def _check_count(errors: Errors, steps: Steps, body: dict[str, Any]) -> None:
     mode, count = text(body.get("allocationMode")), body.get("count") or 0
-    if mode not in ("", "All", "ExactCount") and errors.version < _ENUM_SINCE:
+    if mode not in ("", "All", "ExactCount") and not errors.release.modes_in_schema:
         supported = 'supported values: "All", "ExactCount"'
         errors.add((*steps, "allocationMode"), f'Unsupported value: "{mode}": {supported}')
     if type(count) not in (int, float):

@@ -9,9 +9,6 @@ from typing import Any
 from dragoman_toolkit.linting.manifests.manifestobjects import mapping, sequence, text
 from dragoman_toolkit.linting.validation.errors import Errors
 
-COUNTERS_APART = (1, 35)
-"""The first version in which a slice has either devices or counters."""
-
 MAX_SHARED = 32
 MAX_OF_DEVICE = 32
 MAX_OF_SLICE = 1024

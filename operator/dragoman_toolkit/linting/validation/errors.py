@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman_base.versions import NEWEST, Version
+from dragoman_base.versions import Release
 from dragoman_base.words.nearnames import certain
 from dragoman_configs.fielderrors import shorten
 from dragoman_toolkit.linting.findings.edits import Set
@@ -26,7 +26,7 @@ class Name:
 class Errors:
     """Field errors of one object, collected."""
 
-    version: Version = NEWEST  # The Kubernetes version whose validation applies, such as (1, 36)
+    release: Release  # What validates
     # The errors in the order in which they were found
     problems: list[Problem] = field(default_factory=list)
 

@@ -33,10 +33,6 @@ _IDENTIFIER_WORDS = (
 )
 _FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 _FINALIZER_WORDS = "name is neither a standard finalizer name nor is it fully qualified"
-_LOWER_CASE_SINCE = (1, 37)
-"""Since then the domain of an attribute in a constraint is no driver's name of any case."""
-_SLASHES_SINCE = (1, 38)
-"""Since then names of attributes have at most one slash."""
 MAX_LABEL = 63
 MAX_SUBDOMAIN = 253
 _MAX_ID = 32
@@ -140,7 +136,7 @@ def check_attribute_name(errors: Errors, steps: Steps, name: str, *, full: bool 
     """
     parts = name.split("/")
     if len(parts) == 2:
-        if full and errors.version >= _LOWER_CASE_SINCE and (fault := subdomain_fault(parts[0])):
+        if full and errors.release.domains_lower_case and (fault := subdomain_fault(parts[0])):
             errors.invalid(steps, parts[0], f"prefix: {fault}")
         elif parts[0]:
             check_driver(errors, steps, parts[0])
@@ -148,7 +144,7 @@ def check_attribute_name(errors: Errors, steps: Steps, name: str, *, full: bool 
             errors.invalid(steps, "", "the domain must not be empty")
         if not parts[1]:
             errors.invalid(steps, "", "the name must not be empty")
-    elif len(parts) > 2 and errors.version >= _SLASHES_SINCE:
+    elif len(parts) > 2 and errors.release.slashes_limited:
         errors.invalid(steps, name, "must not contain more than one slash")
     # Before, the API server overlooks names with more than one slash.
     if len(parts) == 1 or (len(parts) == 2 and parts[1]):

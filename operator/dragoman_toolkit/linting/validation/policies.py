@@ -33,10 +33,6 @@ def _ten(power: int) -> Fraction:
 
 MAX_OPTIONS = 10
 MAX_INT64 = 2**63 - 1
-FRACTIONS = (1, 38)
-"""Since when policies may have fractions by default (DRAFractionalCapacityRange)."""
-EXACT = (1, 37)
-"""Since when values are compared exactly, and errors name their field."""
 MILLI = Fraction(1, 1000)
 FINER = "value cannot be represented as a milli value"
 LARGER = f"must not be larger than {MAX_INT64}"
@@ -89,7 +85,7 @@ def _check_options(
         if amount(value) > amount(most):
             errors.invalid(at, value, f"option is larger than capacity value: {most}")
 
-    key = _exactly if errors.version >= FRACTIONS else lambda value: _whole(amount(value))
+    key = _exactly if errors.release.policies_fractional else lambda value: _whole(amount(value))
     errors.entries(steps, options, MAX_OPTIONS, option, key)
     # A list that is too long is not looked into, so that the default is not found in it either.
     if len(options) > MAX_OPTIONS or amount(default) not in amounts:
@@ -121,7 +117,7 @@ def _check_range(
         return
     if step is None:
         return
-    exact = errors.version >= EXACT
+    exact = errors.release.policies_exact
     # Before 1.37 the API server divides by it, and ends the connection.
     if amount(step) <= 0 if exact else _whole(amount(step)) == 0:
         errors.invalid((*steps, "step"), step, "must be greater than zero")
@@ -136,7 +132,7 @@ def _check_range(
 
 def _check_bounds(errors: Errors, steps: Steps, bounds: tuple[Any, Any, Any], most: Any) -> None:
     low, high, default = bounds
-    own = "default" if errors.version >= EXACT else ""
+    own = "default" if errors.release.policies_exact else ""
     if amount(low) > amount(most):
         errors.invalid((*steps, "min"), low, f"min is larger than capacity value: {most}")
     if amount(default) < amount(low):
@@ -154,7 +150,7 @@ def _check_bounds(errors: Errors, steps: Steps, bounds: tuple[Any, Any, Any], mo
 def _unit(errors: Errors, values: dict[str, Any]) -> Fraction:
     """Return in what the API server counts: thousandths where a value has a fraction."""
     whole = all(amount(one).denominator == 1 for one in values.values())
-    return Fraction(1) if whole or errors.version < FRACTIONS else MILLI
+    return Fraction(1) if whole or not errors.release.policies_fractional else MILLI
 
 
 def _is_milli(value: Fraction) -> bool:

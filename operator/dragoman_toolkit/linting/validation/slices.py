@@ -6,7 +6,7 @@ from typing import Any
 from dragoman_toolkit.linting.findings.finding import Steps
 from dragoman_toolkit.linting.manifests.manifestobjects import Object, mapping, sequence, text
 from dragoman_toolkit.linting.validation.attributes import check_attribute
-from dragoman_toolkit.linting.validation.counters import COUNTERS_APART, check_counters_together
+from dragoman_toolkit.linting.validation.counters import check_counters_together
 from dragoman_toolkit.linting.validation.errors import Errors, repeated
 from dragoman_toolkit.linting.validation.names import (
     check_attribute_name,
@@ -29,8 +29,6 @@ MAX_TAINTS = 16
 MAX_CONDITIONS = 4
 MAX_ENTRIES = 32
 MAX_VALUES = 48
-_ONE_TERM_SINCE = (1, 38)
-"""Since then the node selector of a device has one term, too."""
 _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _LISTS = ("bools", "ints", "strings", "versions")
 _ONE_PLACE = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`"
@@ -47,7 +45,7 @@ def check_slice(errors: Errors, obj: Object) -> None:
     elif len(places) > 1:
         errors.add(place, f"Invalid value: {_ONE_PLACE} is required, but multiple fields are set")
     together = spec.get("sharedCounters") is not None and spec.get("devices") is not None
-    if together and errors.version >= COUNTERS_APART:
+    if together and errors.release.counters_apart:
         errors.add(place, "Invalid value: only one of `sharedCounters` or `devices` is allowed")
     devices = [_flattened(one) for one in sequence(spec.get("devices"))]
     per_device = spec.get("perDeviceNodeSelection") is True
@@ -59,12 +57,12 @@ def check_slice(errors: Errors, obj: Object) -> None:
         check_label(errors, (*at, "name"), mapping(value).get("name"))
         _check_counters(errors, (*at, "counters"), mapping(value).get("counters"))
 
-    most = _most_devices(devices) if errors.version >= COUNTERS_APART else MAX_DEVICES
+    most = _most_devices(devices) if errors.release.counters_apart else MAX_DEVICES
     errors.entries((*place, "devices"), devices, most, device, _name)
     sets = sequence(spec.get("sharedCounters"))
-    most = MAX_COUNTER_SETS if errors.version >= COUNTERS_APART else len(sets)
+    most = MAX_COUNTER_SETS if errors.release.counters_apart else len(sets)
     errors.entries((*place, "sharedCounters"), sets, most, counter_set, _name)
-    if errors.version < COUNTERS_APART:
+    if not errors.release.counters_apart:
         check_counters_together(errors, devices, sets)
 
 
@@ -106,7 +104,7 @@ def _set_places(
         if value is None:
             continue
         if name == "nodeSelector":
-            one_term = steps == ("spec",) or errors.version >= _ONE_TERM_SINCE
+            one_term = steps == ("spec",) or errors.release.node_terms_limited
             check_node_selector(errors, at, value, one_term=one_term)
         elif name == "nodeName":
             if not value:
@@ -181,7 +179,7 @@ def _check_counters(errors: Errors, steps: Steps, counters: Any) -> None:
     counters = mapping(counters)
     if not counters:
         errors.required(steps)
-    elif len(counters) > MAX_COUNTERS and errors.version >= COUNTERS_APART:
+    elif len(counters) > MAX_COUNTERS and errors.release.counters_apart:
         errors.too_many(steps, len(counters), MAX_COUNTERS)
     else:
         for name in counters:
@@ -201,7 +199,7 @@ def _check_consumption(errors: Errors, steps: Steps, consumed: Any) -> None:
         return text(mapping(value).get("counterSet"))
 
     found = sequence(consumed)
-    most = MAX_CONSUMPTIONS if errors.version >= COUNTERS_APART else len(found)
+    most = MAX_CONSUMPTIONS if errors.release.counters_apart else len(found)
     errors.entries(steps, found, most, consumption, key)
 
 

@@ -73,6 +73,24 @@ def tainted(effect: str) -> Json:
     return WORLD.slice([{"name": "d0", "taints": [{**TAINT, "effect": effect}]}])
 
 
+def tolerating(effect: str) -> Json:
+    made = WORLD.claim("claim", "d0")
+    toleration = {"operator": "Exists", **({"effect": effect} if effect else {})}
+    made["status"]["allocation"]["devices"]["results"][0]["tolerations"] = [toleration]
+    return made
+
+
+def sharing() -> Json:
+    made = WORLD.claim("claim", "d0")
+    made["status"]["allocation"]["devices"]["results"][0]["shareID"] = "share"
+    return made
+
+
+def serving(name: str, resource: str) -> Json:
+    made = objects.device_class(name)
+    return {**made, "spec": {**made.get("spec", {}), "extendedResourceName": resource}}
+
+
 def reserved(resource: str) -> Json:
     made = WORLD.claim("claim", "d0", users=["pod"])
     made["status"]["reservedFor"][0]["resource"] = resource
@@ -125,6 +143,19 @@ CASES: list[tuple[int, list[Json], list[Json], str]] = [
     ),
     (131730, [wanting(count=8)], [wanting(count=7)], "v1.36.3"),
     (141422, [unselecting()], [ruled()], "v1.36.3"),
+    (
+        143376,
+        [tolerating(""), tainted("NoExecute")],
+        [tolerating("NoExecute"), tainted("NoExecute")],
+        "v1.37.2",
+    ),
+    (140798, [sharing(), WORLD.slice(["d0"])], [WORLD.claim("claim", "d0")], "v1.37.2"),
+    (
+        141110,
+        [serving("one", "example.com/gpu"), serving("two", "example.com/gpu")],
+        [serving("one", "example.com/gpu"), serving("two", "example.com/nic")],
+        "v1.37.2",
+    ),
 ]
 
 
@@ -152,6 +183,10 @@ def test_a_fault_is_reported_where_something_triggers_it(
         (141422, "v1.37.1"),
         (141290, "v1.37.2"),
         (141829, "v1.38.0"),
+        (141274, "v1.38.0"),
+        (143376, "v1.38.0"),
+        (140798, "v1.38.0"),
+        (141110, "v1.38.0"),
         (135835, "v1.36.0"),
         (136450, "v1.36.0"),
         (134311, "v1.35.0"),

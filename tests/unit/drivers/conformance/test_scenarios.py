@@ -12,6 +12,7 @@ from dragoman_drivers.conformance.profile import DriverProfile
 from dragoman_drivers.conformance.scenarios import operation
 from dragoman_drivers.conformance.scenarios.cdi import showing
 from dragoman_drivers.conformance.scenarios.operation import api_version, metrics
+from dragoman_drivers.conformance.scenarios.registration import endpoint
 from dragoman_drivers.conformance.scenarios.slices import gone_node
 from dragoman_drivers.conformance.site import Site
 
@@ -190,3 +191,11 @@ def test_a_further_api_server_ends_where_the_change_to_it_fails(
         pass
     assert server.killed
     assert site.proxy.target == "usual"
+
+
+@pytest.mark.parametrize("name", ["a%2fb.sock", "a?b.sock", "a#b.sock"])
+def test_an_endpoint_that_the_kubelet_would_decode_is_a_fault(name: str, tmp_path: Path) -> None:
+    info = SimpleNamespace(endpoint=str(tmp_path / name))
+    site = cast(Site, SimpleNamespace(info=info, kubelet=tmp_path))
+    with pytest.raises(FailedError, match=r"kubelet of 1\.38 refuses"):
+        endpoint(site)

@@ -17,6 +17,7 @@ from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.kube.events import EventRecorder
 from dragoman.kube.resources import Resource
+from dragoman_base.versions import Release
 from tests.unit.dragoman.claims.objects import ClaimObject, Json, PodObject, fact
 from tests.unit.dragoman.controllers.claims.simulation import SERVED
 
@@ -136,7 +137,7 @@ async def controlling(
     *claims: ClaimObject,
     rules: tuple[StoredRule, ...] = (),
     slices: tuple[StoredSlice, ...] = (),
-    assist: bool = False,
+    stock: Release | None = None,
     listed: bool = True,
 ) -> AsyncIterator[EvictionController]:
     """Run a controller that knows the pods of the model, these claims, slices and rules.
@@ -147,7 +148,7 @@ async def controlling(
     recorder = EventRecorder(client)
     cluster = ClusterStores(client, SERVED)
     devices = cluster.part(DeviceStores)
-    made = EvictionController(Context(client, recorder), cluster, assist=assist)
+    made = EvictionController(Context(client, recorder), cluster, stock=stock)
     devices.serve_rules(RULES)
     for pod in api.stored.values():
         cluster.pods.handle({"type": "ADDED", "object": pod})

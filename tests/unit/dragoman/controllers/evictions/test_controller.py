@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dragoman.kube.errors import ApiError
+from dragoman_base.versions import Release
 from tests.unit.dragoman.claims.objects import ClaimObject, PodObject, pod
 from tests.unit.dragoman.controllers.evictions.model import Fate, Pods, controlling
 from tests.unit.dragoman.evictions.builders import DRIVER, T0, a_rule, a_slice, pair, result, taint
@@ -70,7 +71,7 @@ async def test_assist_evicts_only_what_the_stock_controller_forgets() -> None:
     made = made.changed("status", "reservedFor", to=[]).reserved_for(extended)
     api = Pods(user, extended)
     api.claims = {"made": made.document}
-    async with controlling(api, held, made, rules=(RULE,), assist=True):
+    async with controlling(api, held, made, rules=(RULE,), stock=Release()):
         await asyncio.sleep(60)
     assert api.deletions == {"extended": 1}
     assert api.rules == []
@@ -85,7 +86,7 @@ async def test_assist_reads_the_claim_before_it_evicts() -> None:
     released = made.changed("status", to={}).changed("metadata", "resourceVersion", to="2")
     api = Pods(extended)
     api.claims = {"made": released.document}
-    async with controlling(api, made, rules=(RULE,), assist=True):
+    async with controlling(api, made, rules=(RULE,), stock=Release()):
         await asyncio.sleep(60)
     assert api.deletions == {}
 

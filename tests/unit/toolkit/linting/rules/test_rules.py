@@ -559,3 +559,18 @@ def test_an_unknown_field_that_another_version_has_names_that_version(
 def test_every_known_version_has_its_own_api() -> None:
     assert [api_of(one).version for one in KNOWN] == list(KNOWN)
     assert api_of((1, 99)).version == NEWEST
+
+
+def test_a_toleration_without_effect_is_ignored_up_to_1_37() -> None:
+    text = toleration("{key: example.com/bad, operator: Exists}")
+    assert ids(text, kubernetes=(1, 37)) == ["dra/toleration"]
+    assert ids(text, kubernetes=(1, 38)) == []
+
+
+def test_advice_names_the_version_that_has_a_gate_on() -> None:
+    sharing = claim(f"deviceClassName: {EXAMPLE}\ncapacity: {{requests: {{memory: 1Gi}}}}")
+    (found,) = check(sharing, kubernetes=(1, 34)).findings
+    assert found.suggestion.endswith("; it is on by default in 1.36")
+    alpha = check(DERIVED, kubernetes=(1, 37)).findings
+    assert alpha
+    assert "it is" not in str([one.suggestion for one in alpha])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_base.versions import Version
+from dragoman_base.versions import Release, Version
 from dragoman_toolkit.linting.validation.errors import Errors
 from dragoman_toolkit.linting.validation.policies import check_capacity
 
@@ -13,7 +13,7 @@ OLD, NEW = (1, 36), (1, 38)
 
 def refused(version: Version, policy: dict[str, Any], value: str = "10") -> list[str]:
     """Return what is refused, each as `field: words`, without the value."""
-    errors = Errors(version)
+    errors = Errors(Release(version))
     check_capacity(errors, ("c",), {"value": value, "requestPolicy": policy}, shared=True)
     parts = (problem.message.split(": ") for problem in errors.problems)
     return [f"{one[0].rpartition('.')[2]}: {': '.join(one[3:])}" for one in parts]
