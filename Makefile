@@ -218,7 +218,7 @@ simulate: setup ## Simulate clusters in virtual time for 60 s (SEEDS=1000 SCENAR
 		--first $(or $(FIRST),1) $(if $(SCENARIO),--scenario $(SCENARIO)))
 
 .PHONY: simulate-fidelity
-simulate-fidelity: controlplane ## Compare the simulated API server with a real one: 70 requests, 20 runs
+simulate-fidelity: controlplane ## Compare the simulated API server with a real one: 79 requests, 20 runs
 	@$(PYTEST) -ra tests/simulation/test_fidelity.py
 
 .PHONY: simulate-enumerate

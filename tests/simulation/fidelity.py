@@ -77,7 +77,7 @@ class Step:
 
     name: str
     method: str
-    path: str  # With {ns} for the namespace
+    path: str  # With {ns} for the namespace, {rv} for the version of the last answer
     body: Json | None = None
     kind: str = JSON
 
@@ -89,6 +89,9 @@ R = "/apis/resource.k8s.io/v1beta2/devicetaintrules"
 L = "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases"
 
 
+EXACT = "?resourceVersion={rv}&resourceVersionMatch=Exact&"
+
+
 def patch(name: str, body: Json, sub: str = "/status", kind: str = MERGE) -> Step:
     return Step(name, "PATCH", f"{C}/c1{sub}", body, kind)
 
@@ -96,10 +99,15 @@ def patch(name: str, body: Json, sub: str = "/status", kind: str = MERGE) -> Ste
 def _claims() -> Iterator[Step]:
     yield Step("create a claim", "POST", C, claim("c1"))
     yield Step("create it again", "POST", C, claim("c1"))
+    yield Step("a name that no object may have", "POST", C, claim("C_1"))
     yield Step("generate a name", "POST", C, claim("", generateName="g-"))
     yield Step("a status in a create", "POST", C, claim("c2") | status(allocation=allocated()))
     yield Step("a dry run", "POST", C + "?dryRun=All", claim("c3"))
     yield Step("what a dry run made", "GET", f"{C}/c3")
+    yield Step("read the third", "GET", f"{C}/c2")
+    yield Step("list at a version", "GET", f"{C}{EXACT}limit=1")
+    yield Step("read the first", "GET", f"{C}/c1")
+    yield Step("one at a version", "GET", f"{C}{EXACT}fieldSelector=metadata.name%3Dc1")
     yield patch("reserve without allocation", status(reservedFor=[USER]))
     yield patch("allocate and reserve", status(allocation=allocated(), reservedFor=[USER]))
     yield patch("the same again", status(allocation=allocated(), reservedFor=[USER]))
@@ -143,7 +151,10 @@ def _deletions() -> Iterator[Step]:
     )
     yield patch("deallocate", status(allocation=None, reservedFor=None))
     yield patch("allocate while deleting", status(allocation=allocated()))
+    yield Step("read what goes", "GET", f"{C}/c1")
     yield patch("remove the last finalizer", {"metadata": {"finalizers": None}}, "")
+    yield Step("what is gone, before", "GET", f"{C}{EXACT}fieldSelector=metadata.name%3Dc1")
+    yield Step("what is gone, now", "GET", f"{C}?fieldSelector=metadata.name%3Dc1")
     yield Step("read what is gone", "GET", f"{C}/c1")
     yield patch("patch what is gone", status())
     yield Step("delete what is gone", "DELETE", f"{C}/c1", {})
@@ -166,6 +177,8 @@ def _others() -> Iterator[Step]:
     yield Step("publish with another uid", "PATCH", f"{P}/p1/status", wrong, STRATEGIC)
     old = {"metadata": {"resourceVersion": "1"}}
     other = status(resourceClaimStatuses=[named | {"resourceClaimName": "c8"}])
+    none = status(resourceClaimStatuses=[{"name": "e9", "resourceClaimName": "c9"}])
+    yield Step("publish for no entry", "PATCH", f"{P}/p1/status", none, STRATEGIC)
     yield Step("publish with an old version", "PATCH", f"{P}/p1/status", old | other, STRATEGIC)
     yield Step("delete a pod without a node", "DELETE", f"{P}/p1", {})
     yield Step("the pod is gone", "GET", f"{P}/p1")
@@ -205,11 +218,14 @@ def answers(ask: Ask, namespace: str) -> dict[str, object]:
     """Return what matters of the answer to each request."""
     seen: set[str] = set()
     found: dict[str, object] = {}
+    last = ""
     for step in steps():
         body = _in(step.body, namespace)
-        code, answer = ask(step.method, step.path.format(ns=namespace), body, step.kind)
+        path = step.path.format(ns=namespace, rv=last)
+        code, answer = ask(step.method, path, body, step.kind)
         found[step.name] = _facts(code, answer, seen)
-        seen.add(str((answer.get("metadata") or {}).get("resourceVersion")))
+        last = str((answer.get("metadata") or {}).get("resourceVersion"))
+        seen.add(last)
     return found
 
 
@@ -225,6 +241,9 @@ def _facts(code: int, answer: Mapping[str, Any], seen: set[str]) -> object:
     if code >= 400:
         causes = (answer.get("details") or {}).get("causes") or ()
         return code, answer.get("reason"), any(c.get("field") == "metadata.uid" for c in causes)
+    if "items" in answer:
+        names = [one["metadata"]["name"] for one in answer["items"]]
+        return names, metadata.get("remainingItemCount")
     if "uid" not in metadata:
         return 200, "Status"
     version, found = metadata.get("resourceVersion"), answer.get("status")

@@ -62,20 +62,23 @@ class History:
         event = decode(self._event)
         metadata, version = event["object"]["metadata"], self.version
         if event["type"] != "DELETED":
-            return await _version(informer, metadata, reached) == version
-        before = await _version(informer, metadata, str(int(version) - 1))
-        return bool(before) and not await _version(informer, metadata, reached)
+            found = await _found(informer, metadata, reached)
+            # Another history may have given its version to another change of it.
+            return found is not None and found.items() <= event["object"].items()
+        before = await _found(informer, metadata, str(int(version) - 1))
+        return before is not None and await _found(informer, metadata, reached) is None
 
 
-async def _version(informer: Informer[Any], metadata: Mapping[str, Any], at: str) -> str:
-    """Return the version that an object had when the server was at another one; empty for none."""
+async def _found(
+    informer: Informer[Any], metadata: Mapping[str, Any], at: str
+) -> Mapping[str, Any] | None:
+    """Return an object as it was when the server was at a version."""
     name = metadata["name"]
     query = informer.query or {"fieldSelector": f"metadata.name={name}"}
     path = informer.resource.path(metadata.get("namespace") or "")
     page = await _at(informer, at, path, **query)
-    found = (one["metadata"] for one in page["items"] or ())
-    same = (one for one in found if one["name"] == name and one["uid"] == metadata["uid"])
-    return next((str(one["resourceVersion"]) for one in same), "")
+    uid = metadata["uid"]
+    return next((one for one in page["items"] or () if one["metadata"]["uid"] == uid), None)
 
 
 async def _at(informer: Informer[Any], version: str, path: str, **query: str) -> dict[str, Any]:

@@ -189,7 +189,7 @@ class Reflector:
         if not is_older(reached, known):
             return True
         found = await informer.read(newest.metadata.namespace, newest.metadata.name)
-        return found is not None and found.metadata.resource_version == known
+        return bool(found == newest)  # another history may have given its version to another write
 
     async def _back_off(self, cause: str, error: Exception) -> None:
         self.health.failed(getattr(error, "code", 0))
