@@ -30,6 +30,8 @@ ACTIVE_INTERVAL, SETTLED_INTERVAL = 2.0, 30.0
 """Seconds between looks at the slices, while devices are in use and after."""
 REST = 10.0
 """How many times longer the pause is than a look."""
+LATE = 60.0
+"""Seconds for which the API server may still do a write whose answer was given up."""
 RULES_INTERVAL = 60.0
 """Seconds between checks whether DeviceTaintRules are served."""
 
@@ -105,6 +107,8 @@ class MaintenanceController:
             await self._end(stored)
         elif (left := stored.remaining(surroundings.now())) is not None and left <= 0:
             await self._expire(stored)
+            if left > -LATE:
+                self.queue.add_after(name, left + LATE)
         else:
             await self._carry_out(stored, left)
         self.queue.forget(name)
