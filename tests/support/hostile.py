@@ -107,6 +107,6 @@ def _state() -> Path:
     commit = subprocess.run(
         ("git", "rev-parse", "--short", "HEAD"), capture_output=True, text=True, check=False
     ).stdout.strip()
-    path = Path(f"{STATE}-{commit or 'unknown'}")
+    path = Path(f"{STATE}-{commit or 'unknown'}").resolve()  # tests change the folder
     path.parent.mkdir(exist_ok=True)
     return path
