@@ -4,10 +4,11 @@ from contextvars import ContextVar
 
 from dragoman_cel.errors import StepBudgetExceeded
 
-EVALUATION_STEPS = 600_000
+EVALUATION_STEPS = 850_000
 """Steps of one evaluation: iterations, and elements copied or compared. Some of these cost nothing
 in CEL (a filter that keeps no element), so the cost limit alone does not bound the time. A step
-takes a microsecond at most, so that an evaluation ends within a second, whatever it calls."""
+takes a microsecond at most, so that an evaluation ends within a second, whatever it calls; loops
+over what devices publish reach the cost limit first, as in Kubernetes."""
 
 EVALUATION_OVERHEAD = 15
 """Steps that every evaluation takes: some microseconds of set-up, and calls that take longer than

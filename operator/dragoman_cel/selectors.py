@@ -103,7 +103,7 @@ class Selector:
         Raises:
             EvaluationError: With the scheduler's text, where the scheduler aborts the pod. Also for
                 an invalid device.
-            CostLimitExceeded: The evaluation cost more than 1,000,000 units, or 600,000 steps.
+            CostLimitExceeded: The evaluation cost more than 1,000,000 units, or 850,000 steps.
         """
         ready = device if isinstance(device, Device) else self._narrowed(device, driver)
         value = ready.value
