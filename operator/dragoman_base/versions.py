@@ -60,8 +60,8 @@ class Since:
 class Release:
     """What one version of Kubernetes does otherwise than others: the table of behaviours.
 
-    Whoever decides by the version has one and asks for a behaviour by its name; so code names none,
-    and a new version adds lines here and code where they act.
+    Code that decides by the version has one and asks for a behaviour by its name; so code names no
+    version, and a new one adds lines here and code where they act.
     """
 
     version: Version = DEFAULT  # Such as (1, 36)

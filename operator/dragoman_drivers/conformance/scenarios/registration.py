@@ -60,7 +60,7 @@ def endpoint(site: Site) -> None:
     assert site.info is not None
     path = Path(site.info.endpoint)
     odd = sorted({*"?#%"} & {*site.info.endpoint})
-    need(not odd, f"endpoint {path} has {' '.join(odd)}, which the kubelet of 1.38 refuses")
+    need(not odd, f"endpoint {path} has {' '.join(odd)}, which the kubelet of 1.38 rejects")
     need(path.is_absolute(), f"endpoint {path} is not absolute")
     need(site.kubelet in path.parents, f"endpoint {path} is not below {site.kubelet}")
     need(path.is_socket(), f"endpoint {path} is not a socket")

@@ -168,21 +168,23 @@ def _not_found(view: DiagnosisView, kind: str, key: str, more: str = "") -> Unus
             return Unusable(f"{kind} {key} is malformed: {one.problem}")
     known = {"pod": world.pods, "resourceclaim": world.claims}.get(kind, world.templates)
     namespace, _, name = key.partition("/")
-    if kind == "pod" and (meant := _kind_meant(world, namespace)):
-        return Unusable(f"{kind} {key} not found{more}; {meant}")
     words = {"pod": "pod", "resourceclaim": "claim"}.get(kind, "template")
     hint = elsewhere(key, known, f"kubectl dra explain {words} {name}")
+    if kind == "pod" and not hint:
+        hint = _kind_meant(world, namespace)
     return missing(world, f"{kind} {key} not found{more}{hint}", plural)
 
 
 def _kind_meant(world: World, word: str) -> str:
     """Say which kind a word may stand for that is the namespace of nothing; empty for none."""
-    if any(one.pod.metadata.namespace == word for one in world.pods.values()):
+    spaces = {one.pod.metadata.namespace for one in world.pods.values()}
+    spaces.update(key.partition("/")[0] for key in (*world.claims, *world.templates))
+    if word in {*spaces, "default"}:
         return ""
     near = nearest(word, [*WORKLOADS, "pod"])
     if near:
-        return f"did you mean {near}/…?"
-    return f"where {word} is to be a kind, there are: pod, {', '.join(WORKLOADS)}"
+        return f"; did you mean {near}/…?"
+    return f"; where {word} is to be a kind, there are: pod, {', '.join(WORKLOADS)}"
 
 
 def _searched(view: DiagnosisView, subject: Subject, title: str, *, planned: bool) -> Report:
