@@ -60,7 +60,7 @@ BUDGETS = {
     "configs": 4_500,
     "webhooks": 2_600,
     "dragoman": 43_700,
-    "toolkit": 34_400,
+    "toolkit": 35_900,
     "drivers": 9_800,
 }
 """Lines of each package. Raise one by a commit that does nothing else and says why."""
