@@ -353,7 +353,7 @@ faults: setup ## Read fixes of known faults and removed gates from Kubernetes' n
 
 .PHONY: pages
 pages: setup ## Generate pages of docs/ and files of charts/ from code, comments and benchmarks
-	@for name in architecture catalog chart checks manual measurements permissions reference rules; do \
+	@for name in architecture catalog chart checks losses manual measurements permissions reference rules; do \
 		$(PY) -m docs.generate_$$name; done
 	@$(PY) -m tests.conformance.peer.comparison
 	@$(PY) -m tests.bench.webhook.report

@@ -1,8 +1,8 @@
 """Hooks of mkdocs: what the site needs to know of the checkout.
 
 Pages link to files outside of docs/, which is right where the repository is read; on the site such
-a link leads to the repository. Decisions and runbooks come into the navigation by themselves. Copy
-buttons of a console block copy its commands, without prompts and output.
+a link leads to the repository. Decisions, runbooks and codes are in the navigation by themselves.
+Copy buttons of a console block copy its commands, without prompts and output.
 """
 
 import html
@@ -13,7 +13,11 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
-SECTIONS = {"Operate": ("Runbooks", "runbooks"), "Internals": ("Decisions", "adr")}
+SECTIONS = {
+    "Operate": ("Runbooks", "runbooks"),
+    "Reference": ("Codes of migrate", "losses"),
+    "Internals": ("Decisions", "adr"),
+}
 # What readers paste is an Event or an error: tutorials answer it, decisions and evidence seldom do.
 BOOSTS = (
     (re.compile(r"tutorial-|troubleshooting|quickstart|which-command"), 4.0),

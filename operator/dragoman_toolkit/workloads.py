@@ -93,6 +93,7 @@ class Workload:
     gangs: int = 0
     suspended: bool = False  # Whether its controller makes no pods yet
     least: int = 0  # Pods that a gang needs at once; 0 for all of them
+    labels: Tree | None = None  # Of the object
 
     def title(self, namespace: str) -> str:
         """Return kind, namespace and name.
@@ -122,6 +123,7 @@ def workload(tree: Tree) -> Workload | None:
         known.gangs(spec) if known else _grouped(found),
         bool(spec.get("suspend")),
         _number(spec, "minAvailable", 0) if group == "batch.volcano.sh" else 0,
+        mapping(metadata.get("labels")),
     )
 
 

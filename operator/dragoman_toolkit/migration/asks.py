@@ -9,6 +9,7 @@ from dragoman.allocation.extendedresources import asked
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.snapshots.documents import TEMPLATE_HASH
 from dragoman.model.fields import MalformedObjectError, part, parts
+from dragoman_toolkit.migration.queues import queue_of
 from dragoman_toolkit.stored import pod_spec
 from dragoman_toolkit.workloads import Workload
 
@@ -43,6 +44,7 @@ class Asking:
     name: str
     pods: list[AskingPod] = field(default_factory=list)
     from_file: bool = False  # Whether it is a manifest, which nothing has scheduled
+    queue: str | None = None  # Its LocalQueue of Kueue; empty for an unknown one, None for none
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -78,7 +80,11 @@ def of_pods(pods: Iterable[PodFact]) -> list[Asking]:
         if requests:
             namespace = one.pod.metadata.namespace
             kind, name = top_owner(one.document)
-            workload = found.setdefault((namespace, kind, name), Asking(namespace, kind, name))
+            workload = found.get((namespace, kind, name))
+            if workload is None:
+                charged = queue_of(part(one.document, "metadata"))
+                workload = Asking(namespace, kind, name, queue=charged)
+                found[workload.key] = workload
             node = str(part(one.document, "spec").get("nodeName") or "")
             workload.pods.append(AskingPod(one.document, requests, node))
     return [found[key] for key in sorted(found)]
@@ -92,7 +98,9 @@ def of_manifests(workloads: Iterable[Workload], namespace: str) -> Iterator[Aski
         namespace: Of manifests without one.
     """
     for one in workloads:
-        asking = Asking(one.namespace or namespace, one.kind, one.name, from_file=True)
+        asking = Asking(
+            one.namespace or namespace, one.kind, one.name, from_file=True, queue=queue(one)
+        )
         for pods in one.pods:
             document = {"metadata": {"name": one.name}, "spec": pod_spec(pods.plain())}
             requests = asked_of(document)
@@ -100,6 +108,12 @@ def of_manifests(workloads: Iterable[Workload], namespace: str) -> Iterator[Aski
                 asking.pods.append(AskingPod(document, requests, copies=pods.copies or 1))
         if asking.pods:
             yield asking
+
+
+def queue(one: Workload) -> str | None:
+    """Return the LocalQueue of a manifest: by its own labels, or those of its pods."""
+    found = (queue_of({"labels": labels}) for labels in (one.labels, *(p.labels for p in one.pods)))
+    return next((name for name in found if name is not None), None)
 
 
 def top_owner(pod: Document) -> tuple[str, str]:

@@ -8,8 +8,9 @@ from typing import Any
 
 from dragoman.model.deviceclass import DeviceClass
 from dragoman_base.words import counted
-from dragoman_toolkit.migration.counterparts import Exactness
+from dragoman_toolkit.migration.counterparts import SRIOV
 from dragoman_toolkit.migration.losses import Code
+from dragoman_toolkit.migration.settings import Pool
 from dragoman_toolkit.migration.sources import Resource, Sources
 
 MANAGED_BY = {"app.kubernetes.io/managed-by": "dragoman"}
@@ -49,12 +50,12 @@ def made(
     """
     for one in resources:
         stands = one.counterpart
-        if stands.exact in (Exactness.NONE, Exactness.LOST) or not stands.driver:
+        if not stands.known:
             if one.serving is None:
                 code = Code(stands.loss or Code.UNKNOWN_RESOURCE)
                 yield NoClass(one.name, code, one.name in asked)
             continue
-        own = DeviceClass(one.name, (stands.expression,))
+        own = DeviceClass(one.name, stands.selectors)
         devices = sources.selected(own)
         note = ""
         if one.serving is not None:
@@ -67,7 +68,7 @@ def made(
             )
         yield MadeClass(
             one.name,
-            _manifest(one.name, stands.expression, taken),
+            _manifest(one.name, stands.selectors, taken),
             _comment(one, Counter(device.node for device in devices)),
             usable=bool(devices) or not one.published,
             note=note,
@@ -86,7 +87,7 @@ def _comment(one: Resource, nodes: Counter[str]) -> str:
     return f"selects {counted(devices, 'device')}{where}"
 
 
-def _manifest(resource: str, expression: str, taken: Collection[str]) -> dict[str, Any]:
+def _manifest(resource: str, selectors: Iterable[str], taken: Collection[str]) -> dict[str, Any]:
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "DeviceClass",
@@ -96,9 +97,44 @@ def _manifest(resource: str, expression: str, taken: Collection[str]) -> dict[st
         },
         "spec": {
             "extendedResourceName": resource,
-            "selectors": [{"cel": {"expression": expression}}],
+            "selectors": [{"cel": {"expression": one}} for one in selectors],
         },
     }
+
+
+def policies(pools: Iterable[Pool]) -> Iterator[dict[str, Any]]:
+    """Yield what makes the SR-IOV driver publish the names of pools as attributes of devices.
+
+    Source: dra-driver-sriov pkg/api/sriovdra/v1alpha1, SriovResourcePolicy and DeviceAttributes.
+    """
+    for one in pools:
+        name = _OTHERS.sub("-", one.name.lower())
+        head = {"apiVersion": f"{SRIOV}/v1alpha1"}
+        metadata = {"name": name, "namespace": "dra-driver-sriov"}
+        labels = {**MANAGED_BY, "pool": name}
+        attribute = {"k8s.cni.cncf.io/resourceName": {"string": one.name}}
+        yield {
+            **head,
+            "kind": "DeviceAttributes",
+            "metadata": {**metadata, "labels": labels},
+            "spec": {"attributes": attribute},
+        }
+        terms = [
+            {"key": key, "operator": "In", "values": [value]}
+            for key, value in sorted(one.nodes.items())
+        ]
+        selector = {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": terms}]}}
+        filters = [{key: [*found] for key, found in row.items()} for row in one.filters]
+        config = {
+            "deviceAttributesSelector": {"matchLabels": {"pool": name}},
+            "resourceFilters": filters,
+        }
+        yield {
+            **head,
+            "kind": "SriovResourcePolicy",
+            "metadata": {**metadata, "labels": dict(MANAGED_BY)},
+            "spec": {**(selector if terms else {}), "configs": [config]},
+        }
 
 
 def class_name(resource: str, taken: Collection[str]) -> str:

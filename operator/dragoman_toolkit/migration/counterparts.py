@@ -28,12 +28,19 @@ class Counterpart:
     condition: str = ""  # CEL that selects them among the driver's devices; empty for all of them
     exact: Exactness = Exactness.EXACT
     loss: str = ""  # Code of `losses` for what no device stands for; empty where one does
+    given: tuple[str, ...] = ()  # Selectors of the class that a user names for it
 
     @property
-    def expression(self) -> str:
-        """The selector of a class; the driver's name guards attributes that others lack."""
+    def known(self) -> bool:
+        """Whether devices stand for it."""
+        exact = self.exact in (Exactness.EXACT, Exactness.APPROXIMATE)
+        return exact and bool(self.driver or self.given)
+
+    @property
+    def selectors(self) -> tuple[str, ...]:
+        """The selectors of a class; the driver's name guards attributes that others lack."""
         guard = f"device.driver == '{self.driver}'"
-        return f"{guard} && {self.condition}" if self.condition else guard
+        return self.given or (f"{guard} && {self.condition}" if self.condition else guard,)
 
 
 NVIDIA, AMD, INTEL = "gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com"
@@ -53,14 +60,18 @@ class Around:
     mig_single: bool = False  # Whether nodes have NVIDIA's `migStrategy: single`
     partitioned: bool = False  # Whether AMD's devices are partitioned
     drivers: Collection[str] = frozenset()  # That publish slices
-    sriov: Collection[str] = frozenset()  # Values of the attribute `resourceName` of SR-IOV devices
+    # Values of the attribute `resourceName` of SR-IOV devices, and resources of their plug-in
+    sriov: Collection[str] = frozenset()
+    shared: Collection[str] = frozenset()  # Resources by which any number of pods use RDMA devices
 
 
 def counterpart(resource: str, around: Around = Around()) -> Counterpart:
     """Return the devices that stand for an extended resource."""
     prefix, _, name = resource.partition("/")
-    if name in around.sriov:
+    if name in around.sriov or resource in around.sriov:
         return _sriov(name)
+    if resource in around.shared:
+        return _rdma(name, around)
     find = _BY_PREFIX.get(prefix)
     return find(name.removesuffix(SHARED), around) if find else UNKNOWN
 
@@ -119,6 +130,10 @@ def _neuron(name: str, _: Around) -> Counterpart:
     return Counterpart("neuron.aws.com") if name in ("neuron", "neurondevice") else UNKNOWN
 
 
+def _tpu(name: str, _: Around) -> Counterpart:
+    return Counterpart("tpu.google.com") if name == "tpu" else UNKNOWN
+
+
 def _efa(name: str, around: Around) -> Counterpart:
     if name != "efa":
         return UNKNOWN
@@ -144,6 +159,7 @@ _BY_PREFIX: dict[str, Callable[[str, Around], Counterpart]] = {
     "gpu.intel.com": _intel_gpu,
     "habana.ai": _gaudi,
     "aws.amazon.com": _neuron,
+    "google.com": _tpu,
     "vpc.amazonaws.com": _efa,
     "rdma": _rdma,
 }

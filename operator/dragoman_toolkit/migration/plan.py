@@ -21,10 +21,9 @@ from dragoman_base.words import listed, natural
 from dragoman_toolkit.migration import steps
 from dragoman_toolkit.migration.asks import asked_of, top_owner
 from dragoman_toolkit.migration.capacity import Capacity
-from dragoman_toolkit.migration.counterparts import Exactness
 from dragoman_toolkit.migration.progress import Leaving, NodeState, Place
 from dragoman_toolkit.migration.sources import NodeSource, Resource, ResourceNode, count
-from dragoman_toolkit.migration.steps import SOURCE, Amount, NodeSteps, Step
+from dragoman_toolkit.migration.steps import SOURCE, Amount, NodeSteps, Options, Step
 
 
 @dataclass(frozen=True)
@@ -77,6 +76,7 @@ class Wanted:
     only: frozenset[str] = frozenset()  # Names of nodes; all of them without
     batch: int = 1  # How many nodes move at once
     unmanaged: bool = False  # Whether pods that nothing makes again may be deleted
+    options: Options = field(default=Options())  # Of the commands of its steps
 
 
 def plan(
@@ -96,8 +96,7 @@ def plan(
 
 def movable(resource: Resource) -> bool:
     """Whether devices can serve a resource."""
-    lost = resource.counterpart.exact in (Exactness.NONE, Exactness.LOST)
-    return resource.selecting is not None and not (lost and resource.serving is None)
+    return resource.serving is not None or resource.counterpart.known
 
 
 def _name(node: Document) -> str:
@@ -252,6 +251,7 @@ class _Planner:
             daemons=[one.pod.key for one in leaves if one.daemon],
             unmanaged=force,
             unsafe=at.state is NodeState.BOTH,
+            options=self.wanted.options,
         )
         if self.wanted.back:
             first = at.first_back(held=bool(self._held.get(at.name)))

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -15,9 +15,13 @@ from dragoman.model.fields import part, parts
 from dragoman_base import versions
 from dragoman_base.versions import Release, Version
 from dragoman_base.words import listed, natural
+from dragoman_toolkit.migration import counting
 from dragoman_toolkit.migration.asks import Asking, AskingPod
+from dragoman_toolkit.migration.classes import class_name
+from dragoman_toolkit.migration.companions import Companions
 from dragoman_toolkit.migration.counterparts import Exactness
 from dragoman_toolkit.migration.losses import SOLVED_BY_OUTPUT, Code, Loss, Rank
+from dragoman_toolkit.migration.queues import Queues
 from dragoman_toolkit.migration.sources import NodeSource, Resource, Sources
 
 Document = Mapping[str, Any]
@@ -34,6 +38,25 @@ _LABELS_KEPT = ("nvidia.com/gpu.deploy.", "nvidia.com/device-plugin.config")
 """Labels with these prefixes that administrators write."""
 _LINKED = ("nvidia.com/", "amd.com/", "aws.amazon.com/")
 """Resources whose plug-ins choose devices that are linked well."""
+_NOTED = frozenset({Code.CDI_NEEDED, Code.GREATER_THAN_ONE_ALLOWED})
+"""Of settings of a plug-in: what users have to know."""
+_OF_RESOURCES = _NOTED | {Code.BOTH_SOURCES, Code.AUTOSCALER_WAITS}
+"""What is said of the resource alone."""
+_USED = frozenset({Code.SELECTOR_LOST, Code.MULTUS_ATTACHMENT})
+"""What breaks for a resource, and blocks the pods that ask for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What else decides: autoscalers, Kueue, and schedulers under other names."""
+
+    companions: Companions = field(default=Companions())
+    queues: Queues = field(default=Queues())
+    schedulers: tuple[str, ...] = ()  # That are kube-scheduler
+
+
+ALONE = Beside()
+"""Where nothing else does."""
 
 
 class Answer(StrEnum):
@@ -111,7 +134,7 @@ def migration(
     gate: Gate,
     *,
     only: Iterable[str] = (),
-    schedulers: Iterable[str] = (),
+    beside: Beside = ALONE,
 ) -> Migration:
     """Compute the report.
 
@@ -120,12 +143,12 @@ def migration(
         asking: Workloads that ask for extended resources.
         gate: Whether classes serve extended resources.
         only: Resources to report of; all of them without.
-        schedulers: Names of schedulers that are kube-scheduler under another name.
+        beside: What else decides.
     """
     wanted = {name for one in asking for name in one.resources}
     resources = {one.name: one for one in sources.resources(wanted, only)}
     asking = [one for one in asking if resources.keys() & set(one.resources)]
-    view = _View(sources, resources, asking, gate, frozenset((DEFAULT_SCHEDULER, *schedulers)))
+    view = _View(sources, resources, asking, gate, beside)
     rows = [
         ResourceReport(
             one,
@@ -139,7 +162,7 @@ def migration(
         gate,
         tuple(rows),
         tuple(map(view.of_workload, asking)),
-        tuple(_of_cluster(gate, sources.nodes, rows)),
+        (*_of_cluster(gate, sources.nodes, rows), *counting.measured(resources, beside.companions)),
     )
 
 
@@ -189,7 +212,13 @@ class _View:
     resources: Mapping[str, Resource]
     asking: Sequence[Asking]
     gate: Gate
-    schedulers: frozenset[str]
+    beside: Beside
+
+    @cached_property
+    def _labels(self) -> Mapping[str, Document]:
+        """Labels of nodes by name."""
+        found = (part(one, "metadata") for one in self.sources.nodes)
+        return {str(one.get("name") or ""): part(one, "labels") for one in found}
 
     @cached_property
     def lost(self) -> Mapping[str, tuple[Loss, ...]]:
@@ -225,6 +254,7 @@ class _View:
     def _of_resource(self, one: Resource) -> Iterator[Loss]:
         yield from self._served(one)
         yield from self._shared(one)
+        yield from self._configured(one)
         for node in one.of(NodeSource.BOTH):
             yield Loss(
                 Code.BOTH_SOURCES,
@@ -250,6 +280,23 @@ class _View:
                 "the plug-in takes sick devices out of service; the driver does so only where its "
                 "health checks are on",
             )
+
+    def _configured(self, one: Resource) -> Iterator[Loss]:
+        """Yield what the configs of its plug-in and autoscalers say."""
+        settings, companions = self.sources.settings, self.beside.companions
+        labels = [self._labels.get(node.name, {}) for node in one.nodes]
+        found = {row: None for own in labels for row in settings.codes(one.name, own)}
+        for code, text in found:
+            rank = Rank.NOTE if code in _NOTED else Rank.BREAKS
+            yield Loss(code, rank, one.name, text)
+        if (pool := settings.pool(one.name)) and pool.lost:
+            names = listed(pool.lost, _NAMED)
+            text = f"the driver has no counterpart for {names} of {one.name}"
+            yield Loss(Code.SELECTOR_LOST, Rank.BREAKS, one.name, text)
+        if one.name in settings.multus:
+            text = f"a NetworkAttachmentDefinition names {one.name}: its Multus must read claims"
+            yield Loss(Code.MULTUS_ATTACHMENT, Rank.BREAKS, one.name, text)
+        yield from counting.scaled(one.name, labels, companions)
 
     def _served(self, one: Resource) -> Iterator[Loss]:
         if one.rivals and one.serving:
@@ -277,7 +324,7 @@ class _View:
             yield Loss(Code.NO_CLASS, Rank.BLOCKS, one.name, f"no class serves {one.name}")
 
     def _shared(self, one: Resource) -> Iterator[Loss]:
-        if one.replicas > 1:
+        if one.replicas > 1 and one.selecting:
             total = self._totals[one.name]
             names = listed([node.name for node in one.nodes if node.replicas > 1], _NAMED)
             code = Code.MPS_LOST if one.strategy == "mps" else Code.REPLICAS_LOST
@@ -314,12 +361,17 @@ class _View:
             for loss in self.lost[name]:
                 if loss.code in (Code.REPLICAS_LOST, Code.MPS_LOST):
                     total = one.total(name)
-                    if found.replicas > 1 and total > found.then:
+                    if found.replicas > 1 and found.selecting and total > found.then:
                         how = f"{found.strategy}, {found.replicas} replicas"
                         text = f"{total} are asked for, {found.then} devices remain ({how})"
                         yield Loss(loss.code, Rank.BLOCKS, name, text)
-                elif loss.rank is not Rank.CHANGES and loss.code is not Code.BOTH_SOURCES:
+                elif loss.code in _USED:
+                    yield replace(loss, rank=Rank.BLOCKS)
+                elif loss.rank is not Rank.CHANGES and loss.code not in _OF_RESOURCES:
                     yield loss
+            serves = found.serving.name if found.serving else class_name(name, ())
+            for code, text in self.beside.queues.served(name, serves, one.namespace, one.queue):
+                yield Loss(code, Rank.BLOCKS, name, text)
             if not self.gate.on:
                 yield Loss(
                     Code.GATE_OFF,
@@ -341,7 +393,7 @@ class _View:
                     f"most {CLAIM_LIMIT} of both",
                 )
             scheduler = str(spec.get("schedulerName") or DEFAULT_SCHEDULER)
-            if scheduler not in self.schedulers:
+            if scheduler not in (DEFAULT_SCHEDULER, *self.beside.schedulers):
                 yield Loss(
                     Code.OTHER_SCHEDULER,
                     Rank.BLOCKS,

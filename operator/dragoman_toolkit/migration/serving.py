@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from dragoman.model.deviceclass import DeviceClass
 from dragoman_toolkit.migration.claims import Serving
 from dragoman_toolkit.migration.classes import class_name
-from dragoman_toolkit.migration.counterparts import NVIDIA, Exactness
+from dragoman_toolkit.migration.counterparts import NVIDIA
 from dragoman_toolkit.migration.sources import Resource, Sources
 
 _PRODUCT = "nvidia.com/gpu.product"
@@ -42,14 +42,14 @@ class Served:
             return Serving(found.serving.name)
         if mapped := self.sources.mapped.get(found.name):
             return Serving(mapped)
-        if stands.exact in (Exactness.NONE, Exactness.LOST) or not stands.driver:
+        if not stands.known:
             return f"{stands.loss or 'UnknownResource'}: no device stands for it"
-        own = {one.id for one in self.sources.selected(DeviceClass("", (stands.expression,)))}
+        own = {one.id for one in self.sources.selected(DeviceClass("", stands.selectors))}
         for kind in self.sources.classes:
             if own and {one.id for one in self.sources.selected(kind)} == own:
                 return Serving(kind.name)
         if stands.driver == NVIDIA and "/mig-" in found.name and _MIG_CLASS in self.taken:
-            return Serving(_MIG_CLASS, (stands.expression,))
+            return Serving(_MIG_CLASS, stands.selectors)
         return Serving(class_name(found.name, self.taken if own else ()))
 
     def product(self, label: str, value: str) -> str:

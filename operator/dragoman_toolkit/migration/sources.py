@@ -24,6 +24,7 @@ from dragoman_toolkit.migration.counterparts import (
     Exactness,
     counterpart,
 )
+from dragoman_toolkit.migration.settings import NOTHING_SAID, Settings
 
 Document = Mapping[str, Any]
 
@@ -48,6 +49,7 @@ class ResourceNode:
     now: int  # What pods can get of it today
     devices: int  # Devices there that the serving class selects
     replicas: int = 1  # Pods that share a device today
+    strategy: str = ""  # How they share it, such as `time-slicing`; empty where they do not
 
     @property
     def then(self) -> int:
@@ -67,7 +69,7 @@ class Resource:
     nodes: tuple[ResourceNode, ...]  # That have it, or devices for it, by name
     published: bool  # Whether the driver publishes devices where the resource is
     devices: tuple[InventoryDevice, ...] = ()  # That `selecting` selects
-    strategy: str = ""  # `time-slicing` or `mps` where nodes share devices
+    strategy: str = ""  # How pods share devices, such as `time-slicing`, where nodes do
     mig: str = ""  # NVIDIA's `migStrategy` where nodes say one
 
     # Every workload that asks for the resource asks for these, and a cluster has many of both.
@@ -117,12 +119,18 @@ class Sources:
         inventory: Of the cluster.
         nodes: Reduced Nodes.
         mapped: Classes for resources that are not known, by resource.
+        settings: What configs of plug-ins say.
     """
 
     def __init__(
-        self, inventory: Inventory, nodes: Iterable[Document], mapped: Mapping[str, str]
+        self,
+        inventory: Inventory,
+        nodes: Iterable[Document],
+        mapped: Mapping[str, str],
+        settings: Settings = NOTHING_SAID,
     ) -> None:
         self.inventory = inventory
+        self.settings = settings
         self.nodes = sorted(nodes, key=lambda one: natural(_name(one)))
         self.mapped = mapped
         self._evaluator = Classes(inventory.profile)
@@ -143,18 +151,13 @@ class Sources:
 
     def _resource(self, name: str) -> Resource:
         labels = [part(node, "metadata", "labels") for node in self._with(name)]
-        mig = next((str(one["nvidia.com/mig.strategy"]) for one in labels if _mig(name, one)), "")
-        around = Around(mig == "single", self._partitioned, self._drivers, self._sriov)
-        stands = counterpart(name, around)
+        migs = [self.settings.mig(one) for one in labels if name.startswith("nvidia.com/")]
+        mig = "single" if "single" in migs else next(filter(None, migs), "")
+        stands = self._counterpart(name, single=mig == "single")
         classes = self.inventory.world.classes
         serving = class_of(name, classes)
         rivals = [one for one in classes.values() if one.extended_resource == name]
-        made = None
-        if mapped := classes.get(self.mapped.get(name, "")):
-            made = mapped
-        elif stands.driver and stands.exact in (Exactness.EXACT, Exactness.APPROXIMATE):
-            made = DeviceClass(name, (stands.expression,))
-        selecting = serving or made
+        selecting = serving or (DeviceClass(name, stands.selectors) if stands.known else None)
         devices = self.selected(selecting) if selecting else ()
         counts = Counter(one.node for one in devices)
         nodes = [self._on(name, node, counts[_name(node)]) for node in self.nodes]
@@ -167,9 +170,22 @@ class Sources:
             nodes=tuple(one for one in nodes if one),
             published=self._published(stands.driver, [one for one in nodes if one]),
             devices=devices,
-            strategy=next((found for one in labels if (found := _strategy(name, one))), ""),
+            strategy=next((one.strategy for one in nodes if one and one.strategy), ""),
             mig=mig,
         )
+
+    def _counterpart(self, name: str, *, single: bool) -> Counterpart:
+        if mapped := self.inventory.world.classes.get(self.mapped.get(name, "")):
+            return Counterpart(given=tuple(filter(None, mapped.selectors)) or ("true",))
+        pools = {name} if self.settings.pool(name) else set()
+        around = Around(
+            single,
+            self._partitioned,
+            self._drivers,
+            self._sriov | pools,
+            self.settings.shared,
+        )
+        return counterpart(name, around)
 
     @property
     def classes(self) -> Iterable[DeviceClass]:
@@ -196,10 +212,11 @@ class Sources:
         allocatable = count(part(status, "allocatable"), resource)
         capacity = count(part(status, "capacity"), resource)
         labels = part(node, "metadata", "labels")
-        replicas = _replicas(resource, labels)
+        share = self.settings.share(resource, labels)
+        replicas, strategy = (share.replicas, share.strategy) if share else (1, "")
         if allocatable:
             source = NodeSource.BOTH if devices else NodeSource.PLUGIN
-            return ResourceNode(_name(node), source, allocatable, devices, replicas)
+            return ResourceNode(_name(node), source, allocatable, devices, replicas, strategy)
         if devices:
             return ResourceNode(_name(node), NodeSource.DRA, devices, devices)
         held = (_name(node), resource) in self._holding
@@ -265,24 +282,3 @@ def _name(node: Document) -> str:
 
 def _class_name(kind: DeviceClass) -> str:
     return kind.name
-
-
-def _mig(resource: str, labels: Document) -> bool:
-    return resource.startswith("nvidia.com/") and "nvidia.com/mig.strategy" in labels
-
-
-def _replicas(resource: str, labels: Document) -> int:
-    """Return how many pods share a device, as gpu-feature-discovery labels the node."""
-    prefix, _, name = resource.partition("/")
-    if prefix != "nvidia.com":
-        return 1
-    text = str(labels.get(f"nvidia.com/{name.removesuffix('.shared')}.replicas") or "1")
-    return max(int(text), 1) if text.isascii() and text.isdigit() and len(text) < 7 else 1
-
-
-def _strategy(resource: str, labels: Document) -> str:
-    """Return how a node shares its devices; empty where it does not."""
-    if _replicas(resource, labels) == 1:
-        return ""
-    prefix = f"nvidia.com/{resource.partition('/')[2].removesuffix('.shared')}"
-    return str(labels.get(f"{prefix}.sharing-strategy") or "time-slicing")

@@ -9,7 +9,7 @@ pods.
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 SOURCE = "dragoman.dev/device-source"
@@ -90,6 +90,19 @@ class Amount:
         return f"{name}={self.devices}x{self.replicas}" if name and self.devices else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What commands need to mean the same cluster and classes; each begins with a space."""
+
+    connection: str = ""  # Such as ` --context prod`
+    question: str = ""  # Of `kubectl dra migrate`, such as ` --map example.com/fpga=fpga`
+
+    @property
+    def migrate(self) -> str:
+        """Those of `kubectl dra migrate`."""
+        return self.question + self.connection
+
+
 def kept(resource: str, labels: Mapping[str, Any]) -> tuple[int, int] | None:
     """Return the devices and replicas that a node's labels keep for a resource."""
     found = _COUNT.fullmatch(str(labels.get(_label(resource)) or ""))
@@ -112,6 +125,7 @@ class NodeSteps:
     daemons: Sequence[str] = ()  # `namespace/name` of pods of DaemonSets that use the resources
     unmanaged: bool = False  # Whether pods that no controller makes again are deleted as well
     unsafe: bool = False  # Whether the node has both sources now
+    options: Options = field(default=Options())  # Of every command
 
     def forward(self, first: str = "cordon") -> Iterator[Step]:
         """Yield the steps to DRA, from one of them on."""
@@ -146,20 +160,30 @@ class NodeSteps:
         return shlex.quote(self.node)
 
     def _cordon(self) -> Step:
-        return Step("cordon", "take no new pods", f"kubectl cordon {self._name}")
+        return Step(
+            "cordon", "take no new pods", f"kubectl cordon {self._name}{self.options.connection}"
+        )
 
     def _done(self) -> list[Step]:
         return [
-            Step("uncordon", "take pods again", f"kubectl uncordon {self._name}"),
-            Step("check", "look at its devices", f"kubectl dra top nodes {self._name}"),
+            Step(
+                "uncordon",
+                "take pods again",
+                f"kubectl uncordon {self._name}{self.options.connection}",
+            ),
+            Step(
+                "check",
+                "look at its devices",
+                f"kubectl dra top nodes {self._name}{self.options.connection}",
+            ),
         ]
 
     def _leave(self) -> list[Step]:
-        force = " --force" if self.unmanaged else ""
+        more = (" --force" if self.unmanaged else "") + self.options.connection
         evict = Step(
             "evict",
             "evict its pods",
-            f"kubectl drain {self._name} --ignore-daemonsets --delete-emptydir-data{force}",
+            f"kubectl drain {self._name} --ignore-daemonsets --delete-emptydir-data{more}",
             if_not="kubectl drain names the PodDisruptionBudget: run more replicas, or wait",
         )
         # Pods of DaemonSets come back at once, so that they leave when the plug-in is gone.
@@ -173,7 +197,8 @@ class NodeSteps:
         found = []
         for one in self.daemons:
             namespace, _, name = one.partition("/")
-            command = f"kubectl delete pod -n {shlex.quote(namespace)} {shlex.quote(name)}"
+            where = f"-n {shlex.quote(namespace)} {shlex.quote(name)}"
+            command = f"kubectl delete pod {where}{self.options.connection}"
             found.append(Step("evict", f"end {one}, which its DaemonSet makes again", command))
         return found
 
@@ -187,7 +212,7 @@ class NodeSteps:
         wait = Wait(
             "no pod there asks for the resources",
             f"kubectl get pods -A --field-selector {shlex.quote(selector)} -o "
-            f"{shlex.quote(f'jsonpath={paths}')}",
+            f"{shlex.quote(f'jsonpath={paths}')}{self.options.connection}",
             ("",),
             900,
         )
@@ -195,8 +220,9 @@ class NodeSteps:
             "wait-empty",
             "wait for its pods",
             wait=wait,
-            if_not=f"kubectl get pods -A --field-selector spec.nodeName={self._name} shows "
-            "which are left; their grace periods or finalizers keep them",
+            if_not=f"kubectl get pods -A --field-selector spec.nodeName={self._name}"
+            f"{self.options.connection} shows which are left; their grace periods or finalizers "
+            "keep them",
         )
 
     def _none(self, what: str) -> Step:
@@ -206,42 +232,35 @@ class NodeSteps:
     def _labelled(self, does: str, value: str, text: str, more: str = "") -> Step:
         if self.operated:
             more += f" {OPERATOR}={'true' if value == 'plugin' else 'false'}"
-        return Step(
-            does, text, f"kubectl label node {self._name} --overwrite {SOURCE}={value}{more}"
-        )
+        return Step(does, text, self._label(value) + more + self.options.connection)
+
+    def _label(self, value: str) -> str:
+        return f"kubectl label node {self._name} --overwrite {SOURCE}={value}"
+
+    def _counted(self, one: Amount, what: str, *until: str) -> Wait:
+        """Return the wait for a number in `status.allocatable`."""
+        path = f"jsonpath={{.status.allocatable.{_escaped(one.resource)}}}"
+        command = f"kubectl get node {self._name} -o {shlex.quote(path)}{self.options.connection}"
+        return Wait(f"allocatable {one.resource} is {what}", command, until, 300)
 
     def _gone(self, one: Amount) -> Step:
         return Step(
             "wait-gone",
             f"wait for the end of {one.resource}",
-            wait=Wait(
-                f"allocatable {one.resource} is 0 or absent",
-                self._allocatable(one.resource),
-                ("", "0"),
-                300,
-            ),
+            wait=self._counted(one, "0 or absent", "", "0"),
             if_not="the plug-in's DaemonSet does not follow the label; it must run nowhere where "
             f"{SOURCE} is none or dra",
         )
 
     def _resource(self, one: Amount) -> Step:
-        count = str(one.plugin) if one.plugin and one.told else ""
+        count = (str(one.plugin),) if one.plugin and one.told else ()
         return Step(
             "wait-resource",
             f"wait for {one.resource}",
-            wait=Wait(
-                f"allocatable {one.resource} is {count or 'above 0'}",
-                self._allocatable(one.resource),
-                (count,) if count else (),
-                300,
-            ),
-            if_not="look at the log of the plug-in's pod on the node; kubectl label node "
-            f"{self._name} --overwrite {SOURCE}=none before anything else",
+            wait=self._counted(one, "".join(count) or "above 0", *count),
+            if_not="look at the log of the plug-in's pod on the node; "
+            f"{self._label('none')}{self.options.connection} before anything else",
         )
-
-    def _allocatable(self, resource: str) -> str:
-        path = f"jsonpath={{.status.allocatable.{_escaped(resource)}}}"
-        return f"kubectl get node {self._name} -o {shlex.quote(path)}"
 
     def _devices(self, one: Amount) -> Step:
         path = f"jsonpath={{.nodes[0].resources.{_escaped(one.resource)}.devices}}"
@@ -251,12 +270,13 @@ class NodeSteps:
             f"wait for the devices of {one.resource}",
             wait=Wait(
                 f"the class selects {one.devices or 'all'} devices of complete pools",
-                f"kubectl dra migrate plan {self._name} --all -o {shlex.quote(path)}",
+                f"kubectl dra migrate plan {self._name} --all -o {shlex.quote(path)}"
+                f"{self.options.migrate}",
                 expected,
                 300,
             ),
-            if_not=f"kubectl label node {self._name} --overwrite {SOURCE}=none, then look at the "
-            "log of the driver's pod on the node; kubectl dra migrate plan --back is the way back",
+            if_not=f"{self._label('none')}{self.options.connection}, then look at the log of the "
+            "driver's pod on the node; kubectl dra migrate plan --back is the way back",
         )
 
     def _free(self) -> Step:
@@ -266,7 +286,7 @@ class NodeSteps:
             wait=Wait(
                 "no claim holds a device of the node",
                 f"kubectl dra migrate plan {self._name} --back --all -o "
-                "'jsonpath={.nodes[0].held}'",
+                f"'jsonpath={{.nodes[0].held}}'{self.options.migrate}",
                 ("0",),
                 900,
             ),
@@ -280,7 +300,8 @@ class NodeSteps:
             f"wait for the end of {driver}",
             wait=Wait(
                 f"{driver} publishes no slice of the node",
-                f"kubectl get resourceslices --field-selector {shlex.quote(selector)} -o name",
+                f"kubectl get resourceslices --field-selector {shlex.quote(selector)} -o name"
+                f"{self.options.connection}",
                 ("",),
                 300,
             ),

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from dragoman.inventory.snapshots.snapshot import MIGRATION, Snapshot
+from dragoman_toolkit.migration.companions import Companions, reduced
 from tests.support import manifests as objects
 from tests.support.worlds.inventory import pool, snapshot
 
@@ -73,6 +74,32 @@ def serving(name: str = NVIDIA, resource: str = GPU, kind: str = "gpu", **more: 
     return made
 
 
+def plugin(name: str, image: str, *args: str, config: str = "", **environment: str) -> Json:
+    """Make the DaemonSet of a device plug-in; `config` is the ConfigMap that it mounts."""
+    container = {
+        "image": image,
+        "args": [*args],
+        "env": [{"name": key, "value": value} for key, value in environment.items()],
+    }
+    volumes = [{"name": "configs", "configMap": {"name": config}}] if config else []
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name, "namespace": "plugins"},
+        "spec": {"template": {"spec": {"containers": [container], "volumes": volumes}}},
+    }
+
+
+def config_map(name: str, **data: str) -> Json:
+    """Make a ConfigMap of a device plug-in; `_` in keys stands for a dot."""
+    data = {key.replace("_", "."): text for key, text in data.items()}
+    metadata = {"name": name, "namespace": "plugins"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
 def cluster(*manifests: Mapping[str, Any]) -> Snapshot:
     """Make a snapshot that `kubectl dra migrate` reads whole."""
-    return replace(snapshot(*manifests), extras=frozenset({MIGRATION}))
+    beside = [one for one in manifests if reduced(one)]
+    made = snapshot(*(one for one in manifests if one not in beside))
+    lines = Companions(tuple(found for one in beside if (found := reduced(one)))).lines()
+    return replace(made, extras=frozenset({MIGRATION}), objects={**made.objects, MIGRATION: lines})

@@ -292,10 +292,10 @@ def reduced(plural: str, document: Document) -> dict[str, Any]:
         document: The object as the API server sent it, of any served version.
     """
     if plural in QUEUE_KINDS:
-        of_queue: dict[str, Any] = _kept(document, QUEUE_KINDS[plural][0].tree)
+        of_queue: dict[str, Any] = pruned(document, QUEUE_KINDS[plural][0].tree)
         return of_queue
     plugin = plural == "pods" and _registers(document)
-    kept: dict[str, Any] = _kept(upgraded(plural, document), _PLUGIN if plugin else KEPT[plural])
+    kept: dict[str, Any] = pruned(upgraded(plural, document), _PLUGIN if plugin else KEPT[plural])
     return kept
 
 
@@ -306,12 +306,12 @@ def _registers(pod: Document) -> bool:
     return isinstance(volumes, list) and any(REGISTRATION in str(one) for one in volumes)
 
 
-def _kept(value: Any, tree: Tree) -> Any:
+def pruned(value: Any, tree: Tree) -> Any:
     """Return the part of a value that a tree names; what has another shape stays as it is."""
     if isinstance(tree, dict) and isinstance(value, dict):
-        return {key: _kept(value[key], inner) for key, inner in tree.items() if key in value}
+        return {key: pruned(value[key], inner) for key, inner in tree.items() if key in value}
     if isinstance(tree, list) and isinstance(value, list):
-        return [_kept(item, tree[0]) for item in value]
+        return [pruned(item, tree[0]) for item in value]
     # A scalar where the API has an object is malformed, and parsing will name the field.
     return value if tree is True or not isinstance(value, dict | list) else None
 
@@ -375,7 +375,7 @@ def without_terms(pod: Document) -> Document:
     affinity = spec.get("affinity") if isinstance(spec, Mapping) else None
     if not isinstance(spec, Mapping) or not isinstance(affinity, Mapping):
         return pod
-    kept = _kept(dict(affinity), {**_POD_SPEC["affinity"], "podAntiAffinity": _BARE})  # type: ignore[dict-item]  # it is a mapping
+    kept = pruned(dict(affinity), {**_POD_SPEC["affinity"], "podAntiAffinity": _BARE})  # type: ignore[dict-item]  # it is a mapping
     return {**pod, "spec": {**spec, "affinity": kept}}
 
 

@@ -34,7 +34,10 @@ MAX_OBJECTS = 1_000_000
 FORMAT = 2
 """Of the files that are written. 2: what plans of preemption need."""
 MIGRATION = "migration"
-"""What `kubectl dra migrate` reads beyond all other commands: labels of nodes."""
+"""What `kubectl dra migrate` reads beyond all other commands: labels of nodes, and further objects,
+which are under this name and reduced where they are read."""
+MIGRATION_OBJECT = "MigrationObject"
+"""Kind of the line of such an object."""
 QUEUES = "queues"
 """Objects of queue managers: without it, snapshots have them only where they are few."""
 GZIP = b"\x1f\x8b"
@@ -123,6 +126,7 @@ def dump(snapshot: Snapshot, *, version: str) -> Iterator[bytes]:
         api_version = "/".join(filter(None, (queue.group, queue.versions[0])))
         for document in snapshot.of(plural):
             yield _line({"apiVersion": api_version, "kind": queue.kind, **document})
+    yield from map(_line, snapshot.of(MIGRATION))
 
 
 def is_header(line: bytes) -> bool:
@@ -172,6 +176,9 @@ def load(lines: Iterable[bytes]) -> Snapshot:
             raise SnapshotError(f"line {number}: a snapshot has at most {MAX_OBJECTS} objects")
         if line.strip():
             document = _object(number, line)
+            if document.get("kind") == MIGRATION_OBJECT:
+                objects.setdefault(MIGRATION, []).append(document)
+                continue
             plural = queue_key(document) or KINDS.get(str(document.get("kind")))
             if plural:
                 objects.setdefault(plural, []).append(reduced(plural, document))

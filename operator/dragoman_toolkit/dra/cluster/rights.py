@@ -121,7 +121,13 @@ def of_command(
         case "preempt":
             return (Need("list", "poddisruptionbudgets", "policy"), Need("list", "namespaces"))
         case "migrate":
-            return (Need("list", "poddisruptionbudgets", "policy"),)
+            return (
+                Need("list", "poddisruptionbudgets", "policy"),
+                Need("list", "daemonsets", "apps"),
+                Need("list", "horizontalpodautoscalers", "autoscaling"),
+                Need("list", "limitranges"),
+                Need("list", "configmaps"),
+            )
         case "adopt":
             return (Need("patch", "resourceclaims", DRA),)
     raise ValueError(command)

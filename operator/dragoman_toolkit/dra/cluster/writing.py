@@ -9,10 +9,11 @@ from dragoman import __version__
 from dragoman.cli.terminal import say
 from dragoman.inventory.snapshots.documents import KINDS
 from dragoman.inventory.snapshots.queuekinds import QUEUE_KINDS
-from dragoman.inventory.snapshots.snapshot import QUEUES, Snapshot, dump
+from dragoman.inventory.snapshots.snapshot import MIGRATION, QUEUES, Snapshot, dump
 from dragoman_base.versions import beyond
 from dragoman_toolkit.anonymous import anonymized
 from dragoman_toolkit.dra.cluster.source import Source
+from dragoman_toolkit.dra.migration.reading import with_companions
 from dragoman_toolkit.dra.output import Exit, Unusable
 
 
@@ -25,6 +26,8 @@ def write(source: Source, output: str, *, keep_names: bool, extras: Iterable[str
     taken = source.read((*KINDS.values(), *QUEUE_KINDS))
     kept = frozenset(extras)
     taken = replace(taken if QUEUES in kept else _without_many(taken), extras=kept)
+    if MIGRATION in kept:
+        taken = with_companions(source, taken)
     if not keep_names:
         taken = anonymized(taken)
     try:

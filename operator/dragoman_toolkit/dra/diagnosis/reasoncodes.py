@@ -8,6 +8,7 @@ from dragoman.claims.reasons import ClaimReason
 from dragoman.diagnosis.obstacles import ObstacleCode
 from dragoman_base.words.spelling import closest
 from dragoman_toolkit.dra.reports import Unusable
+from dragoman_toolkit.migration.losses import Code
 
 _OBSTACLES: Mapping[ObstacleCode, str] = {
     ObstacleCode.SCHEDULING_GATED: "a scheduling gate keeps every scheduler from the pod",
@@ -32,9 +33,13 @@ def meanings() -> dict[str, str]:
     obstacles = {str(code): f"The scheduler stops: {text}." for code, text in _OBSTACLES.items()}
     devices = {str(code): _sentence(words.text) for code, words in WORDS.items()}
     claims = {str(one): f"In the operator: {one.meaning}" for one in ClaimReason}
+    migration = {
+        str(one): f"Of a migration to DRA: {one.meaning} Remedy: {one.remedy}." for one in Code
+    }
+    every = (obstacles, devices, claims, migration)
     return {
-        code: "\n".join(there[code] for there in (obstacles, devices, claims) if code in there)
-        for code in sorted({*obstacles, *devices, *claims})
+        code: "\n".join(there[code] for there in every if code in there)
+        for code in sorted({code for there in every for code in there})
     }
 
 

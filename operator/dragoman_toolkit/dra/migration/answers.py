@@ -1,7 +1,8 @@
 """What `kubectl dra migrate` reads and prints."""
 
+import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import click
@@ -12,21 +13,26 @@ from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.facts.world import World
 from dragoman.inventory.inventory import take
 from dragoman.inventory.snapshots.snapshot import MIGRATION, Snapshot
+from dragoman.kube.connectionoptions import FLAGS
 from dragoman.model.fields import part
 from dragoman_base.versions import Release, beyond
 from dragoman_base.words import counted, listed
 from dragoman_toolkit.dra.cluster.files import trees
+from dragoman_toolkit.dra.cluster.selection import ObjectSelection
 from dragoman_toolkit.dra.cluster.source import Source
-from dragoman_toolkit.dra.missing import cannot_tell, unseen_of
+from dragoman_toolkit.dra.migration.reading import companions
+from dragoman_toolkit.dra.missing import cannot_tell, near_names, unseen_of
 from dragoman_toolkit.dra.output import Cell, Exit, Report, Table, Unusable
 from dragoman_toolkit.dra.reports import Nothing
-from dragoman_toolkit.migration import asks
+from dragoman_toolkit.migration import asks, queues
 from dragoman_toolkit.migration import classes as made_classes
 from dragoman_toolkit.migration.asks import Asking
 from dragoman_toolkit.migration.classes import MadeClass, NoClass
-from dragoman_toolkit.migration.losses import REMEDIES, Loss, Rank
+from dragoman_toolkit.migration.losses import Loss, Rank
+from dragoman_toolkit.migration.queues import Queues
 from dragoman_toolkit.migration.report import (
     Answer,
+    Beside,
     Gate,
     Migration,
     ResourceReport,
@@ -34,6 +40,7 @@ from dragoman_toolkit.migration.report import (
     gate_of,
     migration,
 )
+from dragoman_toolkit.migration.settings import CONFIG_LABEL, Settings
 from dragoman_toolkit.migration.sources import NodeSource, Resource, Sources
 from dragoman_toolkit.workloads import workload
 
@@ -49,6 +56,15 @@ class Question:
     schedulers: tuple[str, ...] = ()  # That are kube-scheduler
     mapped: tuple[str, ...] = ()  # `RESOURCE=CLASS`
     only: tuple[str, ...] = ()  # Resources
+    configs: tuple[str, ...] = ()  # Of plug-ins: `FILE[@LABEL=VALUE]`
+    selection: ObjectSelection = field(default=ObjectSelection())  # Of pods
+
+    @property
+    def options(self) -> str:
+        """The options that give the same answer again, each with a space before it."""
+        given = {"--map": self.mapped, "--plugin-config": self.configs}
+        words = [f"{name} {shlex.quote(one)}" for name, found in given.items() for one in found]
+        return "".join(f" {one}" for one in words)
 
 
 def report(source: Source, question: Question, *, wide: bool) -> Report:
@@ -60,22 +76,42 @@ def report(source: Source, question: Question, *, wide: bool) -> Report:
         read.asking,
         read.gate,
         only=question.only,
-        schedulers=question.schedulers,
+        beside=read.beside,
     )
     unseen = unseen_of(read.world)
-    notes = tuple(lacking(source, snapshot, read.gate))
+    notes = tuple(lacking(source, read))
     status = Exit.UNKNOWN if unseen or notes else Exit.CLEAR if found.clean else Exit.OBSTACLE
     return Report(
         "MigrationReport",
         _document(found, snapshot.kubernetes, unseen),
         tuple(_blocks(found, snapshot.kubernetes, wide=wide)),
         status,
-        (*notes, *filter(None, [beyond(snapshot.kubernetes)])),
+        (*notes, *said(read), *filter(None, [beyond(snapshot.kubernetes)])),
     )
 
 
-def lacking(source: Source, snapshot: Snapshot, gate: Gate) -> Iterator[str]:
+def said(read: "Read") -> Iterator[str]:
+    """Yield what configs of plug-ins and nodes say differently, the first node of each."""
+    settings, told = read.sources.settings, set()
+    for node in read.sources.nodes:
+        name, labels = part(node, "metadata").get("name"), part(node, "metadata", "labels")
+        texts = [settings.disagreement(one, labels) for one in part(node, "status", "allocatable")]
+        if absent := settings.unconfigured(labels):
+            texts.append(f"its label {CONFIG_LABEL} names no key of {absent}")
+        for text in filter(None, texts):
+            if text not in told:
+                told.add(text)
+                yield f"{name}: {text}"
+
+
+def lacking(source: Source, read: "Read") -> Iterator[str]:
     """Yield why the answer is open."""
+    snapshot, gate = read.snapshot, read.gate
+    if rejected := read.beside.companions.rejected:
+        yield (
+            f"{listed(rejected, 5)} could not be read: sharing of devices is judged by labels of "
+            "nodes, and what counts devices is not known (kubectl dra auth --for migrate)"
+        )
     if source.snapshot and MIGRATION not in snapshot.extras:
         yield (
             "labels of nodes are not in this snapshot: devices that pods share are counted as "
@@ -94,8 +130,9 @@ def classes(source: Source, question: Question) -> Exit:
     asked = {name for one in read.asking for name in one.resources}
     resources = read.sources.resources(asked, question.only)
     found = list(made_classes.made(resources, read.sources, read.taken, asked))
-    if newer := beyond(read.snapshot.kubernetes):
-        say(f"! {newer}")
+    notes = [*lacking(source, read)]
+    for text in (*notes, *said(read), *filter(None, [beyond(read.snapshot.kubernetes)])):
+        say(f"! {text}")
     documents = [one for one in found if isinstance(one, MadeClass)]
     for number, one in enumerate(documents):
         click.echo(("---\n" if number else "") + class_text(one), nl=False)
@@ -130,6 +167,7 @@ class Read:
     sources: Sources
     asking: list[Asking]
     gate: Gate
+    beside: Beside
 
     @property
     def taken(self) -> set[str]:
@@ -138,35 +176,59 @@ class Read:
         return {str(part(one, "metadata").get("name") or "") for one in found}
 
 
+def connection(source: Source) -> str:
+    """Return the options of a connection for other commands, each with a space before it."""
+    words = []
+    for name, flag in FLAGS.items():
+        value = getattr(source.connection, name)
+        # Tokens are no text for a terminal, and a time-out changes no answer.
+        if value and name not in ("token", "request_timeout"):
+            several = value if isinstance(value, tuple) else (value,)
+            words += [f" {flag.names[-1]} {shlex.quote(str(one))}" for one in several]
+    return "".join(words)
+
+
 def read_all(source: Source, question: Question, plurals: Iterable[str] = READ) -> Read:
     """Read a cluster; raise Unusable for bad input."""
-    snapshot = source.read(plurals)
+    snapshot = source.read((*plurals, *queues.KINDS))
     world = parse(snapshot)
     profile = source.profile(world)
-    sources = Sources(take(world, profile), snapshot.of("nodes"), _mapped(question.mapped))
+    beside = Beside(
+        companions(source, snapshot, question.configs), Queues.of(snapshot), question.schedulers
+    )
+    sources = Sources(
+        take(world, profile),
+        snapshot.of("nodes"),
+        _mapped(question.mapped, world),
+        Settings.of(beside.companions),
+    )
     if question.filenames:
-        found = (workload(one) for one in trees(question.filenames) if isinstance(one, dict))
-        asking = [*asks.of_manifests((one for one in found if one), source.namespace)]
+        made = (workload(one) for one in trees(question.filenames) if isinstance(one, dict))
+        asking = [*asks.of_manifests((one for one in made if one), source.namespace)]
         if not asking:
             raise Unusable(
                 "no workload in these files asks for an extended resource, such as "
                 "limits: {nvidia.com/gpu: 1}"
             )
     else:
-        asking = [
-            one
-            for one in asks.of_pods(world.pods.values())
-            if source.only_namespace in ("", one.namespace)
-        ]
-    return Read(snapshot, world, sources, asking, gate_of(profile))
+        pods = [*world.pods.values()]
+        if question.selection:
+            meant = source.selected("pods", question.selection)
+            pods = [one for one in pods if one.key in meant]
+        found = asks.of_pods(pods)
+        asking = [one for one in found if source.only_namespace in ("", one.namespace)]
+    return Read(snapshot, world, sources, asking, gate_of(profile), beside)
 
 
-def _mapped(pairs: Iterable[str]) -> dict[str, str]:
+def _mapped(pairs: Iterable[str], world: World) -> dict[str, str]:
     found = {}
     for one in pairs:
         resource, equals, name = one.partition("=")
         if not (equals and "/" in resource and name):
             raise Unusable(f"--map: expected RESOURCE=CLASS such as example.com/fpga=fpga: {one!r}")
+        if name not in world.classes and not unseen_of(world, ["deviceclasses"]):
+            near = near_names(name, sorted(world.classes), "DeviceClasses")
+            raise Unusable(f"--map {one}: there is no DeviceClass {name}{near}")
         found[resource] = name
     return found
 
@@ -203,7 +265,7 @@ def _blocks(found: Migration, kubernetes: str, *, wide: bool) -> Iterator[Table 
         yield Table(
             ("LOST", "OF", "WHY", "REMEDY"),
             tuple(
-                (one.code, row.resource.name, one.text, REMEDIES[one.code])
+                (one.code, row.resource.name, one.text, one.code.remedy)
                 for row in found.resources
                 for one in row.losses
             ),

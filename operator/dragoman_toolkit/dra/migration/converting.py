@@ -7,7 +7,7 @@ written again, which standard error says.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import click
@@ -28,7 +28,11 @@ from dragoman_toolkit.linting.findings.fixes import edited
 from dragoman_toolkit.linting.findings.inplace import NotInPlaceError
 from dragoman_toolkit.linting.manifests.documents import ManifestDocument, UnreadableError, read
 from dragoman_toolkit.migration import claims as claiming
+from dragoman_toolkit.migration import counting
+from dragoman_toolkit.migration.asks import queue
 from dragoman_toolkit.migration.claims import LIMIT, PodClaim, Serving, shortened
+from dragoman_toolkit.migration.losses import Code
+from dragoman_toolkit.migration.report import Beside
 from dragoman_toolkit.migration.serving import Served
 from dragoman_toolkit.stored import pod_spec
 from dragoman_toolkit.unusable import UnusableInput
@@ -49,6 +53,7 @@ class Conversion:
     namespace: str  # Of manifests without one
     taints: frozenset[str]  # Keys of taints that keep pods away from nodes with devices
     selectors: bool  # Whether labels of nodes become selectors of devices
+    beside: Beside  # LimitRanges and Kueue
     said: list[str] = field(default_factory=list)  # For standard error
     failed: bool = False  # Whether something was left as it is
     _names: dict[tuple[str, str], Any] = field(default_factory=dict)  # Templates by namespace, name
@@ -139,6 +144,7 @@ class Conversion:
             else one
             for name, one in served.items()
         }
+        self._warn(found, who, pods.spec, served)
         made, names = self._templates(found, who, wanted, served)
         edits = [*self._of_containers(pods, root, wanted, served)]
         edits += self._of_pod(pods, root, wanted, names, moved)
@@ -164,6 +170,24 @@ class Conversion:
             return found
         self._leave(f"{who}: {resource} stays: {found}")
         return None
+
+    def _warn(
+        self,
+        found: Workload,
+        who: str,
+        spec: Mapping[str, Any],
+        served: Mapping[str, Serving],
+    ) -> None:
+        """Say what LimitRanges and Kueue do to claims, or do not do."""
+        namespace = found.namespace or self.namespace
+        told: list[tuple[Code, str]] = []
+        for name, one in served.items():
+            told += counting.bounded(name, namespace, self.beside.companions)
+            if queue(found) is not None:
+                told += self.beside.queues.converted(one.class_name, spec)
+        for code, text in dict.fromkeys(told):
+            self.said.append(f"{who}: {code}: {text}")
+            self.failed = self.failed or code is not Code.LIMIT_RANGE_IGNORED
 
     def _leave(self, text: str) -> None:
         self.said.append(text)
@@ -308,7 +332,7 @@ def convert(source: Source, question: Question, *, always: bool, selectors: bool
         selectors: Whether labels of nodes become selectors of devices.
     """
     files = list(_texts(question.filenames))
-    pods = Question(mapped=question.mapped)
+    pods = replace(question, filenames=())
     read_ = answers.read_all(source, pods, _READ)
     if read_.gate.on and not always:
         say(
@@ -324,7 +348,8 @@ def convert(source: Source, question: Question, *, always: bool, selectors: bool
         for taint in parts(node, "spec", "taints")
         if taint.get("effect") == "NoSchedule"
     )
-    conversion = Conversion(Served(read_.sources, read_.taken), source.namespace, taints, selectors)
+    served = Served(read_.sources, read_.taken)
+    conversion = Conversion(served, source.namespace, taints, selectors, read_.beside)
     texts = [conversion.file(name, text) for name, text in files]
     for number, text in enumerate(texts):
         if number and not text.startswith("---"):

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dragoman.cli import hoisted
 from dragoman_toolkit.dra.cluster import completion
-from dragoman_toolkit.dra.cluster.options import connected, filename_option, output_option
-from dragoman_toolkit.dra.output import show
+from dragoman_toolkit.dra.cluster.options import (
+    connected,
+    filename_option,
+    output_option,
+    selecting,
+)
+from dragoman_toolkit.dra.output import Unusable, show
 
 if TYPE_CHECKING:
     from dragoman_toolkit.dra.cluster.options import Command
+    from dragoman_toolkit.dra.cluster.selection import ObjectSelection
     from dragoman_toolkit.dra.cluster.source import Source
     from dragoman_toolkit.dra.formats import Output
 
@@ -51,9 +59,42 @@ def migrate() -> None:
     """
 
 
-def _judging(command: Command) -> Command:
-    """Add what both commands share, the options about clusters apart."""
+def _asking(command: Command) -> Command:
+    """Add what all commands share; they get a Source and `options`, of an `answers.Question`."""
+
+    @wraps(command)
+    def run(source: Source, target: str, gates: str, **options: Any) -> Any:
+        if target or gates:
+            profile = ",".join(filter(None, (target, gates)))
+            if source.profile_option:
+                raise click.UsageError("--target and --gates stand for --profile: give one of both")
+            source = replace(source, profile_option=profile if target else f",{gates}")
+        asked = {name: options.pop(name) for name in ("mapped", "only", "configs")}
+        return command(source, asked, **options)
+
+    made: Command = run
     for option in (
+        click.option(
+            "--gates",
+            default="",
+            metavar="GATE=BOOL[,…]",
+            help="Feature gates to judge for, such as DRAExtendedResource=true.",
+        ),
+        click.option(
+            "--target",
+            default="",
+            metavar="VERSION",
+            help="Version of Kubernetes to judge for, such as 1.36; that of the server without.",
+        ),
+        click.option(
+            "--plugin-config",
+            "configs",
+            multiple=True,
+            metavar="FILE[@LABEL=VALUE]",
+            shell_complete=completion.files,
+            help="Config of a device plug-in, or an object with one, of all nodes or of those with "
+            "a label.",
+        ),
         click.option(
             "--map",
             "mapped",
@@ -69,8 +110,8 @@ def _judging(command: Command) -> Command:
             help="Answer about this extended resource only, such as nvidia.com/gpu.",
         ),
     ):
-        command = option(command)
-    return command
+        made = option(made)
+    return made
 
 
 _REPORT_EXAMPLES = """\
@@ -79,7 +120,8 @@ Examples:
   kubectl dra migrate report
   kubectl dra migrate report --resource nvidia.com/gpu -o wide
   kubectl dra migrate report -n ml -f job.yaml
-  kubectl dra migrate report --profile 1.35,DRAExtendedResource=true
+  kubectl dra migrate report --target 1.35 --gates DRAExtendedResource=true
+  kubectl dra migrate report --plugin-config time-slicing.yaml@pool=shared
   kubectl dra migrate report --snapshot cluster.jsonl -o json
 
 \b
@@ -99,15 +141,16 @@ Exit status:
     metavar="NAME",
     help="A scheduler of pods that is kube-scheduler under another name.",
 )
-@_judging
+@selecting
 @connected
+@_asking
 @output_option
 def report(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
+    asked: dict[str, Any],
     filenames: tuple[str, ...],
     schedulers: tuple[str, ...],
-    mapped: tuple[str, ...],
-    only: tuple[str, ...],
+    selection: ObjectSelection,
     output: Output,
 ) -> None:
     """Say what would be lost by moving from device plug-ins to DRA.
@@ -118,9 +161,8 @@ def report(  # noqa: PLR0913, PLR0917 — one parameter for each option
     """
     from dragoman_toolkit.dra.migration import answers  # noqa: PLC0415 — heavy, not for --help
 
-    answer = answers.report(
-        source, answers.Question(filenames, schedulers, mapped, only), wide=output == "wide"
-    )
+    question = answers.Question(filenames, schedulers, **asked, selection=selection)
+    answer = answers.report(source, question, wide=output == "wide")
     show(answer, output)
     sys.exit(answer.status)
 
@@ -142,11 +184,9 @@ Exit status:
 
 @migrate.command(epilog=_CLASSES_EXAMPLES)
 @click.argument("resources", nargs=-1, metavar="[RESOURCE…]")
-@_judging
 @connected
-def classes(
-    source: Source, resources: tuple[str, ...], mapped: tuple[str, ...], only: tuple[str, ...]
-) -> None:
+@_asking
+def classes(source: Source, asked: dict[str, Any], resources: tuple[str, ...]) -> None:
     """Print the DeviceClasses that serve resources of device plug-ins, as YAML for kubectl apply.
 
     A class that selects no device of a driver that publishes some is commented out. Standard error
@@ -154,7 +194,7 @@ def classes(
     """
     from dragoman_toolkit.dra.migration import answers  # noqa: PLC0415 — heavy, not for --help
 
-    question = answers.Question(mapped=mapped, only=(*resources, *only))
+    question = answers.Question(**{**asked, "only": (*resources, *asked["only"])})
     status = answers.classes(source, question)
     sys.exit(status)
 
@@ -201,11 +241,13 @@ Exit status:
     help="Write classes, Helm values, the plan and its steps into this folder.",
 )
 @click.option("--force", is_flag=True, help="Replace files that have other content.")
-@_judging
+@selecting
 @connected
+@_asking
 @output_option
 def plan(  # noqa: PLR0913, PLR0917 — one parameter for each option
     source: Source,
+    asked: dict[str, Any],
     nodes: tuple[str, ...],
     back: bool,  # noqa: FBT001 — click passes it by name
     batch: int,
@@ -213,8 +255,7 @@ def plan(  # noqa: PLR0913, PLR0917 — one parameter for each option
     done: bool,  # noqa: FBT001
     folder: Path | None,
     force: bool,  # noqa: FBT001
-    mapped: tuple[str, ...],
-    only: tuple[str, ...],
+    selection: ObjectSelection,
     output: Output,
 ) -> None:
     """Print the steps that move nodes to DRA, or back, one after the other.
@@ -229,9 +270,14 @@ def plan(  # noqa: PLR0913, PLR0917 — one parameter for each option
     from dragoman_toolkit.dra.migration import answers, planning  # noqa: PLC0415 — heavy, not for --help
     from dragoman_toolkit.migration.plan import Wanted  # noqa: PLC0415 — heavy, not for --help
 
+    if selection:
+        found = source.selected("nodes", selection)
+        nodes = tuple(one for one in found if not nodes or one in nodes)
+        if not nodes:
+            raise Unusable("no node has these labels and fields")
     answer = planning.report(
         source,
-        answers.Question(mapped=mapped, only=only),
+        answers.Question(**asked),
         Wanted(back, frozenset(nodes), batch, unmanaged),
         done=done,
         files=planning.Files(folder, force),
@@ -268,20 +314,14 @@ Exit status:
     is_flag=True,
     help="Turn nodeSelectors for nvidia.com/gpu.product into selectors of devices.",
 )
-@click.option(
-    "--map",
-    "mapped",
-    multiple=True,
-    metavar="RESOURCE=CLASS",
-    help="The class for a resource which is not known here.",
-)
 @connected
+@_asking
 def convert(
     source: Source,
+    asked: dict[str, Any],
     filenames: tuple[str, ...],
     always: bool,  # noqa: FBT001
     selectors: bool,  # noqa: FBT001
-    mapped: tuple[str, ...],
 ) -> None:
     """Print manifests with claims in place of limits on extended resources.
 
@@ -290,5 +330,5 @@ def convert(
     """
     from dragoman_toolkit.dra.migration import answers, converting  # noqa: PLC0415 — heavy, not for --help
 
-    question = answers.Question(filenames, mapped=mapped)
+    question = answers.Question(filenames, **asked)
     sys.exit(converting.convert(source, question, always=always, selectors=selectors))

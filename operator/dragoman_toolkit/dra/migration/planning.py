@@ -1,7 +1,7 @@
 """What `kubectl dra migrate plan` prints and writes."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -22,12 +22,13 @@ from dragoman_toolkit.dra.output import Cell, Exit, Report, Unusable
 from dragoman_toolkit.dra.reports import Nothing
 from dragoman_toolkit.migration import classes as made_classes
 from dragoman_toolkit.migration.classes import MadeClass
-from dragoman_toolkit.migration.counterparts import NVIDIA
+from dragoman_toolkit.migration.counterparts import NVIDIA, SRIOV
 from dragoman_toolkit.migration.losses import Rank
 from dragoman_toolkit.migration.plan import NodePlan, Plan, Wanted, movable, plan
 from dragoman_toolkit.migration.progress import NodeState
 from dragoman_toolkit.migration.report import Answer, Migration, migration
-from dragoman_toolkit.migration.steps import SOURCE, Step
+from dragoman_toolkit.migration.sources import Resource
+from dragoman_toolkit.migration.steps import SOURCE, Options, Step
 from dragoman_toolkit.replacing import replace_file
 
 _READ = (*answers.READ, "poddisruptionbudgets")
@@ -75,18 +76,20 @@ def report(  # noqa: PLR0913 — all but the first three by name
         raise Unusable(f"there is no node {name}{near_names(name, sorted(known), 'nodes')}")
     asked = {name for one in read.asking for name in one.resources}
     resources = read.sources.resources(asked, question.only)
+    options = Options(answers.connection(source), question.options)
+    wanted = replace(wanted, options=options)
     found = plan(read.sources.inventory, read.sources.nodes, resources, wanted)
-    lost = migration(read.sources, read.asking, read.gate, only=question.only)
+    lost = migration(read.sources, read.asking, read.gate, only=question.only, beside=read.beside)
     made = [
         one
         for one in made_classes.made(resources, read.sources, read.taken, asked)
         if isinstance(one, MadeClass)
     ]
-    once = () if wanted.back else tuple(_once(found, lost, made))
+    once = () if wanted.back else tuple(_once(found, lost, made, options))
     unseen = unseen_of(read.world)
     newer = filter(None, [beyond(read.snapshot.kubernetes)])
-    lacking = answers.lacking(source, read.snapshot, read.gate)
-    notes = (*lacking, *found.notes, *_notes(read, found), *newer)
+    lacking = (*answers.lacking(source, read), *answers.said(read))
+    notes = (*lacking, *found.notes, *_notes(read, resources, found), *newer)
     status = Exit.OBSTACLE if found.stopped else Exit.CLEAR
     whole = tuple(_blocks(found, once))
     answer = Report(
@@ -100,23 +103,24 @@ def report(  # noqa: PLR0913 — all but the first three by name
             "notes": list(notes),
             "unseen": unseen,
         },
-        whole if wide or wanted.only else tuple(_short(found, once)),
-        Exit.UNKNOWN if unseen else status,
+        whole if wide or wanted.only else tuple(_short(found, once, options)),
+        Exit.UNKNOWN if unseen or read.beside.companions.rejected else status,
         notes,
     )
     if files.folder is not None:
         drivers = {one.driver for row in found.nodes for one in row.amounts}
         written = _files(replace(answer, blocks=whole), made, drivers)
+        moving = [one for one in resources if one.counterpart.driver == SRIOV]
+        settings = read.sources.settings
+        if pools := [pool for one in moving if (pool := settings.pool(one.name))]:
+            policies = made_classes.policies(pools)
+            written["sriov-policies.yaml"] = yaml.safe_dump_all(policies, sort_keys=False)
         _write(files.folder, written, force=files.force)
     return answer
 
 
-def _notes(read: answers.Read, found: Plan) -> Iterator[str]:
-    stay = [
-        one.name
-        for one in read.sources.resources({n for a in read.asking for n in a.resources})
-        if not movable(one) and one.nodes
-    ]
+def _notes(read: answers.Read, resources: Iterable[Resource], found: Plan) -> Iterator[str]:
+    stay = [one.name for one in resources if not movable(one) and one.nodes]
     if stay:
         yield f"{listed(stay, 5)}: no device stands for it, so it stays on its plug-in"
     if any(one.state is NodeState.STALE and one.leaves for one in found.nodes):
@@ -135,7 +139,9 @@ def _notes(read: answers.Read, found: Plan) -> Iterator[str]:
             return
 
 
-def _once(found: Plan, lost: Migration, made: Sequence[MadeClass]) -> Iterator[Step]:
+def _once(
+    found: Plan, lost: Migration, made: Sequence[MadeClass], options: Options
+) -> Iterator[Step]:
     """Yield what comes before the first node."""
     if not found.left:
         return
@@ -149,13 +155,14 @@ def _once(found: Plan, lost: Migration, made: Sequence[MadeClass]) -> Iterator[S
         yield Step(
             "classes",
             f"make {len(made)} classes" if len(made) > 1 else "make one class",
-            "kubectl dra migrate classes | kubectl apply -f -",
+            f"kubectl dra migrate classes{options.migrate} | kubectl apply -f -"
+            f"{options.connection}",
         )
     yield Step(
         "values",
         f"let the label {SOURCE} drive both DaemonSets: the plug-in runs where it is neither none "
         "nor dra, the driver where it is dra",
-        "kubectl dra migrate plan --output-dir migration",
+        f"kubectl dra migrate plan --output-dir migration{options.migrate}",
     )
     blocked = [one for one in lost.workloads if one.answer in (Answer.BLOCKED, Answer.CHANGE)]
     breaks = {one.code for row in lost.workloads for one in row.losses if one.rank is Rank.BREAKS}
@@ -164,7 +171,8 @@ def _once(found: Plan, lost: Migration, made: Sequence[MadeClass]) -> Iterator[S
             [f"{counted(len(blocked), 'workload')} that do not run unchanged"] if blocked else []
         )
         parts += [f"what ends: {listed(sorted(breaks), 5)}"] if breaks else []
-        yield Step("losses", "settle " + ", and ".join(parts), "kubectl dra migrate report -o wide")
+        command = f"kubectl dra migrate report -o wide{options.migrate}"
+        yield Step("losses", "settle " + ", and ".join(parts), command)
 
 
 def _node(one: NodePlan, *, back: bool) -> dict[str, Any]:
@@ -205,7 +213,7 @@ def _blocks(found: Plan, once: Sequence[Step]) -> Iterator[str | Cell]:
     yield _done(found)
 
 
-def _short(found: Plan, once: Sequence[Step]) -> Iterator[str | Cell]:
+def _short(found: Plan, once: Sequence[Step], options: Options) -> Iterator[str | Cell]:
     """Yield nodes that are alike and follow each other together, without their commands."""
     if not found.left:
         yield from _blocks(found, once)
@@ -217,8 +225,8 @@ def _short(found: Plan, once: Sequence[Step]) -> Iterator[str | Cell]:
     yield ""
     yield _done(found)
     if first := next((one.name for one in found.left if one.steps), ""):
-        option = " --back" if found.back else ""
-        yield f"Commands for {first}: kubectl dra migrate plan {first}{option}; for all: -o wide"
+        more = (" --back" if found.back else "") + options.migrate
+        yield f"Commands for {first}: kubectl dra migrate plan {first}{more}; for all: -o wide"
 
 
 def _kind(one: NodePlan, *, back: bool) -> tuple[object, ...]:

@@ -132,7 +132,7 @@ def test_a_selector_selects_what_the_plugin_published_and_fails_on_no_device(
         for number, (driver, attributes) in enumerate(DEVICES.values())
     ]
     inventory = take(parse(cluster(*slices)), profile(version))
-    expression = counterpart(resource, Around(sriov={"fast"})).expression
+    (expression,) = counterpart(resource, Around(sriov={"fast"})).selectors
     classes = Classes(inventory.profile)
     kind = DeviceClass("x", (expression,))
     found = {

@@ -8,12 +8,14 @@ from dragoman.claims.reasons import ClaimReason
 from dragoman.diagnosis.obstacles import ObstacleCode
 from dragoman_toolkit.dra.diagnosis.explain import explain
 from dragoman_toolkit.dra.diagnosis.reasoncodes import meanings
+from dragoman_toolkit.migration import losses
 from tests.support.dra import invoke
 
 
 def test_each_code_has_a_sentence() -> None:
     known = meanings()
-    assert {*map(str, Code), *map(str, ClaimReason), *map(str, ObstacleCode)} == {*known}
+    codes = (*Code, *ClaimReason, *ObstacleCode, *losses.Code)
+    assert {*map(str, codes)} == {*known}
     assert [text for text in known.values() if "{" in text or not text.endswith(".")] == []
 
 
