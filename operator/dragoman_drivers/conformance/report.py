@@ -145,7 +145,8 @@ def _open(report: ConformanceReport) -> Iterator[str]:
     not_run, not_selected = report.open_musts
     if not_run:
         named = f"{', '.join(not_run[:NAMED])}{', …' * (len(not_run) > NAMED)}"
-        yield f"Undecided: {len(not_run)} musts were not run ({named}), see above for the reasons."
+        were = "1 must was" if len(not_run) == 1 else f"{len(not_run)} musts were"
+        yield f"Undecided: {were} not run ({named}), see above for the reasons."
     if not_selected:
         yield f"{len(not_selected)} musts were not selected: only a run of all can be conformant."
 

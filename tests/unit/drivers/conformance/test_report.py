@@ -177,8 +177,8 @@ def test_each_group_has_its_totals_above_its_checks() -> None:
     [
         ({}, [], 0, "d: conformant. "),
         ({"S17": FAIL}, [], 0, "d: conformant. "),
-        ({"P9": NOT_RUN}, [], 3, "Undecided: 1 musts were not run (P9), see above"),
-        ({"P9": NOT_RUN}, ["--allow-undecided"], 0, "Undecided: 1 musts were not run (P9), see"),
+        ({"P9": NOT_RUN}, [], 3, "Undecided: 1 must was not run (P9), see above"),
+        ({"P9": NOT_RUN}, ["--allow-undecided"], 0, "Undecided: 1 must was not run (P9), see"),
         ({"P9": NOT_RUN, "I3": FAIL}, ["--allow-undecided"], 1, "d: not conformant. "),
         (dict.fromkeys(checks.by_id(), NOT_RUN), ["--allow-undecided"], 2, "No check was run."),
     ],
