@@ -109,11 +109,9 @@ bytecode: setup
 .PHONY: test
 test: export GOGC := $(or $(GOGC),400)
 test: setup ## Run lint and every test that is not slow
-	@$(MAKE) bytecode
-	@$(MAKE) controlplane
-	@$(PY) -m tests.ui.browser || true
 	@$(MAKE) --output-sync=target lint & lint=$$!; tests=0; \
-		$(PYTEST) -ra -m 'not slow' -n $(PROCESSES) --no-loadscope-reorder --durations=20 || tests=$$?; \
+		{ $(MAKE) bytecode && $(MAKE) controlplane && { $(PY) -m tests.ui.browser || true; } && \
+		$(PYTEST) -ra -m 'not slow' -n $(PROCESSES) --no-loadscope-reorder --durations=20; } || tests=$$?; \
 		wait $$lint || { echo 'ERROR lint failed: make lint'; exit 1; }; exit $$tests
 
 .PHONY: test-slow
