@@ -168,7 +168,7 @@ class Reflector:
         informer, store = self.informer, self.informer.store
         page = await informer.client.get(informer.path, **{**informer.query, "limit": "1"})
         version = str(page["metadata"]["resourceVersion"])
-        reached = later(self._version, self._history.version)
+        reached = later(self._version, self._reached, self._history.version)
         if (
             is_older(version, later(reached, store.newest_version))
             or not await self._has_own_write(reached)
@@ -209,7 +209,7 @@ class Reflector:
         # objects while it is being read.
         before = list(self.informer.store)
         listed: set[str] = set()
-        self._history = History()
+        self._history, self._reached = History(), ""
         version = await self._list_by_any_way(listed)
         self._verify_version = False
         if version.isdigit() and int(version) < self._last_list_version:

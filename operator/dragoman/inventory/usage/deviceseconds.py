@@ -175,6 +175,7 @@ class DeviceSeconds:
         # A clock may have been ahead when the record was written: what it counted stays.
         self._through = min(record.through, now) if record else None
         self._limit = limit
+        self._count()
         self._live: dict[str, dict[Key, int]] = {}
         self._guessed: set[str] = set()
         self.folded: set[str] = set()  # Namespaces that are added up
@@ -210,16 +211,23 @@ class DeviceSeconds:
         for key, rate in adds.items():
             kept = self._key(key)
             after[kept] += rate
-            self._totals.setdefault(kept, _Total(0.0, now)).change(rate, now)
+            if kept not in self._totals:
+                self._totals[kept] = _Total(0.0, now)
+                self._named += kept[1] != OTHER
+            self._totals[kept].change(rate, now)
         if after:
             self._live[uid] = after
         if before != after:
             self._guessed.discard(uid)
 
+    def _count(self) -> None:
+        """Count the totals of namespaces; not at each change, of which there are many."""
+        self._named = sum(one[1] != OTHER for one in self._totals)
+
     def _key(self, key: Key) -> Key:
         """Return under which key is counted; beyond the limit not that of the namespace."""
         kind, namespace, *labels = key
-        if key in self._totals or sum(one[1] != OTHER for one in self._totals) < self._limit:
+        if key in self._totals or self._named < self._limit:
             return key
         self.folded.add(namespace)
         return (kind, OTHER, *labels)
@@ -238,6 +246,7 @@ class DeviceSeconds:
         """
         totals = self._totals.items()
         self._totals = {key: one for key, one in totals if one.rate or now - one.at < IDLE}
+        self._count()
         kept = {
             key: (round(one.value_at(now), 3), wall if one.rate else one.at)
             for key, one in self._totals.items()

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
+from aiohttp import web
 
 from dragoman.cluster.cluster import uses_claims
 from dragoman.cluster.clusterstate import ClusterState
@@ -510,3 +511,18 @@ async def test_a_restore_is_looked_for_where_a_proxy_answered_for_the_server() -
         await feed.knows("stays", "revived")
         task.cancel()
         await asyncio.wait({task})
+
+
+async def test_a_bookmark_from_before_a_restore_is_no_place_to_go_on_from() -> None:
+    """The restored server has not come as far: a watch there would hear nothing."""
+
+    async def restored(request: web.Request) -> web.StreamResponse:
+        feed.server.version = 6
+        return await torn()(request)
+
+    again = streamed(claim("stays", 4), claim("revived", 5), claim("later", 7), version=8)
+    script = (BEFORE, torn(bookmark(40)), restored, RESTORED, refused(410, "Expired"), again)
+    async with fed(*script) as feed:
+        await feed.knows("stays", "revived", "later")
+        assert len(feed.server.lists) == 3
+        assert "40" not in [one.get("resourceVersion") for one in feed.server.requests]
