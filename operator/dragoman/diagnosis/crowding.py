@@ -6,10 +6,11 @@ choice; where no bound is exceeded, the caller looks for another cause.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import accumulate, combinations
 
 from dragoman.allocation.extendedresources import NAME as EXTENDED
 from dragoman.allocation.rules.capacity import CapacityError, PolicyError
+from dragoman.allocation.timebudget import check
 from dragoman.diagnosis.meant import RequestDevices
 from dragoman.diagnosis.wording import listed, shortened
 from dragoman.inventory.facts.world import World
@@ -21,8 +22,8 @@ from dragoman_base.words import natural
 MOST = 8
 """Requests of which all combinations are looked at."""
 There = Mapping[DeviceID, Content]
-Counter = tuple[PoolID, str, str]
-"""A pool, a counter set and a counter."""
+Limits = Mapping[tuple[PoolID, str], Mapping[str, Amount]]
+"""The counters of each counter set of a pool."""
 
 
 def crowded(world: World, devices: Sequence[RequestDevices]) -> Iterator[str]:
@@ -31,6 +32,9 @@ def crowded(world: World, devices: Sequence[RequestDevices]) -> Iterator[str]:
     Args:
         world: The facts.
         devices: Of each request; those of prioritized lists and of admins compete for nothing.
+
+    Raises:
+        TooExpensiveError: The entered `TimeBudget` is used up.
     """
     single = [one for one in devices if "/" not in one.name and not one.request.admin][:MOST]
     limits = _limits(world)
@@ -41,8 +45,9 @@ def crowded(world: World, devices: Sequence[RequestDevices]) -> Iterator[str]:
             return
 
 
-def _of_group(group: Sequence[RequestDevices], limits: Mapping[Counter, Amount]) -> Iterator[str]:
+def _of_group(group: Sequence[RequestDevices], limits: Limits) -> Iterator[str]:
     """Yield the first thing of which a group wants too much."""
+    check()
     nodes = {node for one in group for node in one.meant}
     there: dict[str, There] = {
         node: {key: value for one in group for key, value in one.meant.get(node, {}).items()}
@@ -91,22 +96,22 @@ def _subject(group: Sequence[RequestDevices]) -> str:
 # Shared counters ----------------------------------------------------------------------------------
 
 
-def _limits(world: World) -> dict[Counter, Amount]:
+def _limits(world: World) -> Limits:
     """Return the counters of each pool's newest slices."""
     newest: dict[PoolID, int] = {}
     for item in world.slices:
         newest[item.pool_id] = max(newest.get(item.pool_id, 0), item.generation)
-    return {
-        (item.pool_id, one.name, name): value
-        for item in world.slices
-        if item.generation == newest[item.pool_id]
-        for one in item.shared_counters
-        for name, value in one.counters.items()
-    }
+    found: dict[tuple[PoolID, str], dict[str, Amount]] = {}
+    for item in world.slices:
+        if item.generation == newest[item.pool_id]:
+            for one in item.shared_counters:
+                found.setdefault((item.pool_id, one.name), {}).update(one.counters)
+    return found
 
 
-def _by_counters(there: There, limits: Mapping[Counter, Amount]) -> int:
+def _by_counters(there: There, limits: Limits) -> int:
     """Return how many devices the counters allow at most: each counts for its first set alone."""
+    check()
     sets: defaultdict[tuple[PoolID, str], list[Content]] = defaultdict(list)
     free = 0
     for key, content in there.items():
@@ -114,19 +119,14 @@ def _by_counters(there: There, limits: Mapping[Counter, Amount]) -> int:
             sets[key.pool_id, content.consumes[0].counter_set].append(content)
         else:
             free += 1
-    return free + sum(_of_set(of_set, contents, limits) for of_set, contents in sets.items())
+    return free + sum(_of_set(of_set, limits.get(key, {})) for key, of_set in sets.items())
 
 
-def _of_set(
-    of_set: tuple[PoolID, str], contents: Sequence[Content], limits: Mapping[Counter, Amount]
-) -> int:
+def _of_set(contents: Sequence[Content], limits: Mapping[str, Amount]) -> int:
     most = len(contents)
-    for (*key, name), limit in limits.items():
-        if tuple(key) != of_set:
-            continue
+    for name, limit in limits.items():
         needs = sorted(_need(one, name) for one in contents)
-        sums = (sum(needs[: many + 1]) for many in range(len(needs)))
-        most = min(most, sum(one <= limit.nanos for one in sums))
+        most = min(most, sum(one <= limit.nanos for one in accumulate(needs)))
     return most
 
 
@@ -135,14 +135,14 @@ def _need(content: Content, counter: str) -> int:
     return found.nanos if found else 0
 
 
-def _needs(there: Mapping[str, There], limits: Mapping[Counter, Amount]) -> Iterator[str]:
+def _needs(there: Mapping[str, There], limits: Limits) -> Iterator[str]:
     """Yield what the least device takes of each counter, and what there is."""
     least: dict[tuple[str, str], tuple[int, Amount]] = {}
     for of_node in there.values():
         for key, content in of_node.items():
             for one in content.consumes[:1]:
                 for name, value in one.counters.items():
-                    limit = limits.get((key.pool_id, one.counter_set, name))
+                    limit = limits.get((key.pool_id, one.counter_set), {}).get(name)
                     known = least.get((one.counter_set, name))
                     if limit and (known is None or value.nanos < known[0]):
                         least[one.counter_set, name] = (value.nanos, limit)
