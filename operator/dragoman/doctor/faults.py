@@ -194,7 +194,7 @@ def _ignored_tolerations(facts: DoctorFacts) -> list[str]:
             for one in device.holdings
             for taint in device.taints
             if taint.effect == "NoExecute"
-            and any(not kept.effect and kept.tolerates(taint) for kept in one.result.tolerations)
+            and {kept.effect for kept in one.result.tolerations if kept.tolerates(taint)} == {""}
         }
     )
 

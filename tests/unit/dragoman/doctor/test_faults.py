@@ -73,10 +73,10 @@ def tainted(effect: str) -> Json:
     return WORLD.slice([{"name": "d0", "taints": [{**TAINT, "effect": effect}]}])
 
 
-def tolerating(effect: str) -> Json:
+def tolerating(*effects: str) -> Json:
     made = WORLD.claim("claim", "d0")
-    toleration = {"operator": "Exists", **({"effect": effect} if effect else {})}
-    made["status"]["allocation"]["devices"]["results"][0]["tolerations"] = [toleration]
+    found = [{"operator": "Exists", **({"effect": one} if one else {})} for one in effects]
+    made["status"]["allocation"]["devices"]["results"][0]["tolerations"] = found
     return made
 
 
@@ -146,7 +146,7 @@ CASES: list[tuple[int, list[Json], list[Json], str]] = [
     (
         143376,
         [tolerating(""), tainted("NoExecute")],
-        [tolerating("NoExecute"), tainted("NoExecute")],
+        [tolerating("", "NoExecute"), tainted("NoExecute")],
         "v1.37.2",
     ),
     (140798, [sharing(), WORLD.slice(["d0"])], [WORLD.claim("claim", "d0")], "v1.37.2"),
