@@ -108,6 +108,13 @@ def test_searches_find_tutorials_before_decisions() -> None:
     assert boost("metrics.md") > boost("adr/0010-allocation.md") == boost("evidence.md")
 
 
+def test_each_decision_has_a_number_of_its_own() -> None:
+    found = sorted((DOCS / "adr").glob("*.md"))
+    titles = [path.read_text().partition(". ")[0] for path in found]
+    assert titles == [f"# {number}" for number in range(1, len(found) + 1)]
+    assert [int(path.name[:4]) for path in found] == [*range(1, len(found) + 1)]
+
+
 def test_each_reason_has_an_address() -> None:
     text = (ROOT / "docs/reasons.md").read_text()
     assert all(f'<a id="{one.value.lower()}"></a>`{one.value}`' in text for one in ClaimReason)
