@@ -148,7 +148,8 @@ def _open(report: ConformanceReport) -> Iterator[str]:
         were = "1 must was" if len(not_run) == 1 else f"{len(not_run)} musts were"
         yield f"Undecided: {were} not run ({named}), see above for the reasons."
     if not_selected:
-        yield f"{len(not_selected)} musts were not selected: only a run of all can be conformant."
+        were = "1 must was" if len(not_selected) == 1 else f"{len(not_selected)} musts were"
+        yield f"{were} not selected: only a run of all can be conformant."
 
 
 def line(outcome: CheckOutcome) -> str:

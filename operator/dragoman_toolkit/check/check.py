@@ -49,7 +49,7 @@ from dragoman_toolkit.unusable import UnusableInput
 
 CLEAN, VIOLATIONS, UNUSABLE = 0, 1, 2
 CLUSTER = "cluster"
-_COMMENTED = re.compile(r"\A\s*(?://|/\*|[{\[])(?s:.*?)(?:^\s*//|/\*|,\s*[}\]])", re.MULTILINE)
+_COMMENTED = re.compile(r"\A\s*(?://|/\*|[{\[])(?s:.*?)(?:^[ \t]*//|/\*|,\s*[}\]])", re.MULTILINE)
 
 _EXAMPLES = """\
 \b
@@ -370,9 +370,10 @@ def _sources(
         else:
             source = engine.read(*one)
             # Settings of editors are JSON with comments, for one.
-            named = source.name in arguments.names and not _COMMENTED.search(source.text)
-            if source.failure and not named and "apiVersion" not in source.text:
-                source.failure, source.left = None, engine.NO_MANIFEST
+            if source.failure and "apiVersion" not in source.text:
+                named = source.name in arguments.names and not _COMMENTED.search(source.text)
+                source.left = "" if named else engine.NO_MANIFEST
+                source.failure = source.failure if named else None
             sources.append(source)
     around = layout(sources)
     for source in sources:

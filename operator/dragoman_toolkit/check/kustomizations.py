@@ -34,7 +34,7 @@ PART = "file of a kustomization"
 COMPONENT = "file of a kustomize component"
 VALUES = "values file"
 ASSERTION = "assertion of a test"
-_ASSERTION = re.compile(r".*\d-(assert|errors?)\b.*")
+_ASSERTION = re.compile(r"(?:.*-)?\d+-(assert|errors?)\b.*")
 """Files of kuttl and chainsaw with the parts that they compare (kuttl.dev/docs/testing)."""
 _MAX_LEVELS = 32
 """Folders above a file that may hold a kustomization which names it."""
@@ -181,11 +181,19 @@ def _patched_kinds(folder: Path, tree: dict[str, Any]) -> Iterator[str]:
     found = [(text(mapping(one).get("patch")), text(mapping(one).get("path"))) for one in patches]
     found += [(one, one) for one in _texts(tree.get("patchesStrategicMerge"))]
     yield from (text(mapping(mapping(one).get("target")).get("kind")) for one in patches)
+    files: dict[str, None] = {}  # One may be named often
     for content, path in found:
         if path and "\n" not in path and len(path) < _MAX_PATH:
-            read_ = read_text(str(folder / path))
-            content = "" if isinstance(read_, UnreadableFile) else read_[1]  # noqa: PLW2901
-        yield from (text(mapping(one.tree).get("kind")) for one in read("", content).documents)
+            files[os.path.normpath(folder / path)] = None
+        else:
+            yield from _kinds(content)
+    for name in files:
+        read_ = read_text(name)
+        yield from () if isinstance(read_, UnreadableFile) else _kinds(read_[1])
+
+
+def _kinds(content: str) -> Iterator[str]:
+    return (text(mapping(one.tree).get("kind")) for one in read("", content).documents)
 
 
 def _used(tree: dict[str, Any]) -> Iterator[tuple[str, list[str], list[str]]]:

@@ -34,6 +34,13 @@ def show(report: Report, output: str) -> None:
         click.echo(line, color=True, nl=chosen.form != "jsonpath")
 
 
+def apart(output: str) -> None:
+    """Print what stands between two reports: an empty line, or the mark between YAML documents."""
+    chosen = output if isinstance(output, Output) else Output(output)
+    if chosen == "yaml" or not chosen.document:
+        click.echo("---" if chosen.document else "")
+
+
 def _printed(report: Report, output: Output, on: Screen) -> Iterator[str]:
     document = report.as_json()
     if output.form in ("table", "wide"):
@@ -85,7 +92,7 @@ def watch(reports: Iterable[Report], output: str, interval: float | None = None)
     if chosen.document or not sys.stdout.isatty():
         for report in reports:
             show(report, output)
-            click.echo()
+            click.echo("---" if chosen == "yaml" else "")
         return
     from dragoman_toolkit.dra import redrawing  # noqa: PLC0415 — heavy
 

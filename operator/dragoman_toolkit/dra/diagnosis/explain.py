@@ -11,7 +11,7 @@ from dragoman_toolkit.dra.cluster import completion, watching
 from dragoman_toolkit.dra.cluster.options import answering, filename_option, selecting
 from dragoman_toolkit.dra.cluster.watching import watched
 from dragoman_toolkit.dra.kinds import WORKLOADS, kind_of, required_kind, subject
-from dragoman_toolkit.dra.output import Exit, Report, Unusable, show
+from dragoman_toolkit.dra.output import Exit, Report, Unusable, apart, show
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -152,8 +152,8 @@ def explain(  # noqa: PLR0913, PLR0917 — one parameter for each option
         watching.answer(source, answer, output, every)
     reports = explanation.reports(source, kind, names, filenames, node, timeout, devices=devices)
     for index, report in enumerate(reports):
-        if index and not output.document:
-            click.echo()
+        if index:
+            apart(output)
         show(report, output)
     sys.exit(max((report.status for report in reports), default=Exit.CLEAR))
 

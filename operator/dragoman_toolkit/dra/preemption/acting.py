@@ -6,8 +6,6 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import click
-
 from dragoman.allocation import Cluster, TimeBudget, TooExpensiveError
 from dragoman.cli.terminal import say
 from dragoman.diagnosis.explain import cluster_of
@@ -26,7 +24,7 @@ from dragoman_toolkit.dra.cluster import subjects
 from dragoman_toolkit.dra.cluster.ended import with_pod
 from dragoman_toolkit.dra.cluster.files import documents, require_valid
 from dragoman_toolkit.dra.cluster.source import Source
-from dragoman_toolkit.dra.output import ProgressLine, Unusable, show
+from dragoman_toolkit.dra.output import ProgressLine, Unusable, apart, show
 from dragoman_toolkit.dra.preemption import preempt_report, reading
 from dragoman_toolkit.dra.preemption.carrying import REFUSED, Carrying, ask
 
@@ -77,8 +75,8 @@ def print_plans(  # noqa: PLR0913 — those of Command
     world = parse(planned.snapshot)
     status = 0
     for index, key in enumerate(planned.pods):
-        if index and output not in ("json", "yaml"):
-            click.echo()
+        if index:
+            apart(output)
         # Other pods of the files take no room: each plan is for one pod.
         others = {name: pod for name, pod in world.pods.items() if name not in planned.pods}
         found = reading.pod_that_waits(world, key, "preempt")

@@ -36,7 +36,7 @@ _TEMPLATES = (
 _UNREADABLE = (
     (
         "unrendered Helm template, run `helm template` first",
-        re.compile(r"\{\{-?\s*[.$a-zA-Z/(\"]|(?m:^\s*(- )?\$\{[A-Za-z_]\w*.*\}\s*$)", re.ASCII),
+        re.compile(r"\{\{-?\s*[.$a-zA-Z/(\"]|(?m:^[ \t]*(- )?\$\{[A-Za-z_]\w*.*\}[ \t\r]*$)", re.ASCII),
     ),
     (
         "unrendered template",

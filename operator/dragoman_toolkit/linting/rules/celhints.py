@@ -245,8 +245,11 @@ def _words(text: str, error: str) -> Hint | None:
 
 def _operators(text: str) -> Iterator[Change]:
     """Yield what to write for operators that CEL has not, such as `===`, `=~` and `LIKE`."""
+    hidden = _STRINGS.sub(_blank, text)
     for one in _NO_OPERATOR.finditer(text):
         operator, value = one.groups()
+        if not hidden.startswith(operator, one.start()):
+            continue  # within a string
         start = len(text[: one.start()].rstrip())
         if operator in ("===", "!=="):
             yield Change(*one.span(1), operator[:2])

@@ -25,6 +25,7 @@ _OTHERS = frozenset(
 )
 """Resources of quotas and nodes, which containers do not have."""
 _AMOUNT = re.compile(r"([+-]?[0-9.]*)(.*)")
+_NEGATIVE = re.compile(r"-[0.]*[1-9]")
 _POWERS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _MOST_POWERS = 400
@@ -84,7 +85,7 @@ def _check_extended(errors: Errors, steps: Steps, resources: dict[str, Any]) -> 
     limits, requests = mapping(resources.get("limits")), mapping(resources.get("requests"))
     for part, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in amounts.items():
-            if is_quantity(amount) and str(amount).startswith("-"):
+            if is_quantity(amount) and _NEGATIVE.match(str(amount)):
                 errors.invalid((*steps, part, name), amount, "must be greater than or equal to 0")
             if _is_extended(name) and is_quantity(amount) and not _is_whole(amount):
                 errors.invalid((*steps, part, name), amount, "must be an integer")

@@ -216,3 +216,10 @@ def test_errors_about_settings_are_not_obeyed(folder: Path) -> None:
     for line in result.stderr.split("\n"):
         assert line.isprintable()
         assert not line.lstrip().startswith("::")
+
+
+@pytest.mark.hostile("yaml")
+@pytest.mark.parametrize("text", ["{%s", "a: [%s", "%s${A"])
+def test_many_empty_lines_are_read_once(folder: Path, text: str) -> None:
+    (folder / "lines.yaml").write_text(text % ("\n" * 300_000))
+    assert run("lines.yaml").exit_code == 2

@@ -253,8 +253,9 @@ def test_an_assertion_of_a_test_is_left_alone(checkout: Path, name: str) -> None
     (checkout / "e2e").mkdir()
     (checkout / name).write_text(written(claim(WRONG)))
     assert "left 1 assertion of a test alone" in run(name).stderr
-    (checkout / "assertions.yaml").write_text(written(claim(WRONG)))
-    assert run("assertions.yaml").exit_code == 1
+    for other in ("assertions.yaml", "driver-v2-error-handler.yaml"):
+        (checkout / other).write_text(written(claim(WRONG)))
+        assert run(other).exit_code == 1
 
 
 def test_an_anchor_may_be_defined_again(checkout: Path) -> None:

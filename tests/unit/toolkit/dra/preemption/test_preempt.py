@@ -90,6 +90,11 @@ def test_pods_of_files_have_plans_before_they_are_applied(tmp_path: Path) -> Non
     plan = found.document(*arguments, "--priority", 100)
     assert (plan["outcome"], plan["node"]) == ("Planned", "a")
     assert "It cannot preempt" in found.run(*arguments, status=1)
+    file.write_text(yaml.safe_dump_all([*later[:1], wanted, pod("more", "ns")]))
+    for command in (arguments, ("explain", "-f", file)):
+        ran = invoke(*command, "-o", "yaml", "--snapshot", found.file)
+        names = [one.get("name") or one["pod"]["name"] for one in yaml.safe_load_all(ran.stdout)]
+        assert names == ["later", "more"]
     ran = invoke("preempt", "-f", file, "--snapshot", found.file)
     assert (ran.exit_code, "add --dry-run" in ran.stderr) == (2, True)
 

@@ -198,6 +198,7 @@ def test_a_finalizer_is_a_name_of_a_domain(name: str) -> None:
     assert ids(text) == ["dra/invalid"]
     assert ids(text.replace(f"'{name}'", "example.com/protect")) == []
     assert ids(text.replace(f"'{name}'", "orphan")) == []
+    assert ids(text.replace(f"'{name}'", "null")) == ["dra/invalid"]
 
 
 @pytest.mark.parametrize("name", ["gpu.nvidia.com", "gpu", "mig.nvidia.com"])
@@ -248,6 +249,7 @@ def test_a_beta_version_is_off_by_default(version: str) -> None:
         ('device.attributes["gpu.nvidia.com/brand"] == "Tesla"', f'{NVIDIA}.brand == "Tesla"'),
         ('device.attributes[gpu.nvidia.com].brand == "Tesla"', f'{NVIDIA}.brand == "Tesla"'),
         (f'{NVIDIA}.brand == "Tesla" and true', f'{NVIDIA}.brand == "Tesla" && true'),
+        (f'{NVIDIA}.brand == "a===b" and true', f'{NVIDIA}.brand == "a===b" && true'),
         (f'{NVIDIA}.brand === "Tesla"', f'{NVIDIA}.brand == "Tesla"'),
         (f'{NVIDIA}.productName =~ "A100.*"', f'{NVIDIA}.productName.matches("A100.*")'),
         (f'{NVIDIA}.productName LIKE "%A100%"', f'{NVIDIA}.productName.contains("A100")'),
