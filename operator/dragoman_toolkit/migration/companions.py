@@ -11,7 +11,7 @@ from typing import Any
 
 from dragoman.inventory.snapshots.documents import Tree, pruned
 from dragoman.inventory.snapshots.snapshot import API_VERSION, MIGRATION, MIGRATION_OBJECT, Snapshot
-from dragoman.model.fields import Document, part
+from dragoman.model.fields import Document, part, parts
 from dragoman_base.files import UnreadableError
 from dragoman_base.files.documents import parts as documents
 
@@ -24,6 +24,14 @@ _METADATA: Tree = {
     "annotations": {MULTUS: True, f"{NODE_GROUP}gpu-type": True, f"{NODE_GROUP}dra-driver": True},
 }
 _ENV: Tree = [{"name": True, "value": True}]
+_VARIABLES = frozenset(
+    {
+        *("MIG_STRATEGY", "DEVICE_LIST_STRATEGY", "SHARED_DEVICES_ALLOCATION_POLICY"),
+        *("GDRCOPY_ENABLED", "GDS_ENABLED", "MOFED_ENABLED", "IMEX_CHANNEL_IDS"),
+        *("DEFAULT_CONFIG", "FALLBACK_STRATEGIES"),
+    }
+)
+"""What is read of the environment of plug-ins; values of others may be secret."""
 _METRIC: Tree = {"metric": {"name": True}}
 _NAME: Tree = {"name": True}
 _CONTAINERS: Tree = [{"image": True, "args": True, "command": True, "env": _ENV}]
@@ -159,7 +167,15 @@ def reduced(document: Document) -> dict[str, Any] | None:
         configs = dict(_configs(document))
         return {**head, **metadata, "configs": configs} if configs else None
     tree = _TREES.get((group, kind))
-    return {**head, **metadata, **pruned(document, {"spec": tree})} if tree is not None else None
+    if tree is None:
+        return None
+    made = {**head, **metadata, **pruned(document, {"spec": tree})}
+    kinds = ("initContainers", "containers")
+    containers = (one for key in kinds for one in parts(made, "spec", "template", "spec", key))
+    for one in (part(made, "spec", "devicePlugin"), *containers):
+        if isinstance(one, dict) and "env" in one:
+            one["env"] = [row for row in parts(one, "env") if str(row.get("name")) in _VARIABLES]
+    return made
 
 
 def _configs(document: Document) -> Iterator[tuple[str, Any]]:

@@ -44,7 +44,8 @@ class Queues:
             name_of(one): frozenset(
                 str(resource)
                 for group in parts(one, "spec", "resourceGroups")
-                for resource in group.get("coveredResources") or ()
+                if isinstance(covered := group.get("coveredResources"), list)
+                for resource in covered
             )
             for one in snapshot.of(KINDS[0])
         }

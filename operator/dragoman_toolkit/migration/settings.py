@@ -203,7 +203,7 @@ class _Reader:
         named = list(self._named)
         for one in self.companions.files:
             labels = {**part(one, "labels")}
-            origin = f"{one.get('file')}"
+            origin = _origin(one)
             if one.get("kind") == "ConfigMap":
                 configs = part(one, "configs")
                 for key, tree in configs.items():
@@ -213,12 +213,9 @@ class _Reader:
             else:
                 yield from self._flags(one, origin, labels)
         for one in self.companions.objects:
-            metadata = part(one, "metadata")
-            where = "/".join(filter(None, map(str, map(metadata.get, ("namespace", "name")))))
-            yield from self._flags(one, f"{one.get('kind')} {where}", {})
+            yield from self._flags(one, _origin(one), {})
         for one in self._maps:
-            name = str(part(one, "metadata").get("name"))
-            origin = f"ConfigMap {part(one, 'metadata').get('namespace')}/{name}"
+            name, origin = str(part(one, "metadata").get("name")), _origin(one)
             configs = part(one, "configs")
             known = [(default, falls) for found, default, falls in named if found == name]
             default = next((one for one, _ in known if one), "")
@@ -233,13 +230,10 @@ class _Reader:
     @cached_property
     def keys(self) -> Mapping[str, Sequence[str]]:
         """Return the keys of NVIDIA's configs by their ConfigMap or file."""
-        found = {
-            f"ConfigMap {part(one, 'metadata').get('namespace')}/{part(one, 'metadata')['name']}": [
-                *part(one, "configs")
-            ]
-            for one in self._maps
-        }
-        return found | {str(one["file"]): [*part(one, "configs")] for one in self.companions.files}
+        found: dict[str, list[str]] = {}
+        for one in (*self._maps, *self.companions.files):
+            found.setdefault(_origin(one), []).extend(part(one, "configs"))
+        return found
 
     @property
     def _named(self) -> Iterator[tuple[str, str, bool]]:
@@ -380,8 +374,8 @@ def _nvidia(
     channels = part(tree, "imex").get("channelIDs")
     if isinstance(channels, list) and channels:
         codes[Code.IMEX] = "the plug-in puts IMEX channels into containers"
-    strategies = part(flags, "plugin").get("deviceListStrategy") or ()
-    strategies = [strategies] if isinstance(strategies, str) else strategies
+    strategies = part(flags, "plugin").get("deviceListStrategy") or []
+    strategies = strategies if isinstance(strategies, list) else [strategies]
     if strategies and not any(str(one).startswith("cdi") for one in strategies):
         names = listed([*map(str, strategies)], 3)
         codes[Code.CDI_NEEDED] = f"devices are injected by {names} today, with DRA by CDI alone"
@@ -443,6 +437,12 @@ _IMAGES = {
 }
 PLUGIN = re.compile(r"(?:device|gpu|dev)-plugin(?:[:@]|\Z)")
 """In the image of a device plug-in."""
+
+
+def _origin(one: Document) -> str:
+    """Return where a config is from: its file, or kind, namespace and name."""
+    found = (part(one, "metadata").get(key) for key in ("namespace", "name"))
+    return str(one.get("file") or f"{one.get('kind')} {'/'.join(map(str, filter(None, found)))}")
 
 
 def _default(configs: Document) -> str:

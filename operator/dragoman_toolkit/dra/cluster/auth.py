@@ -43,7 +43,7 @@ def auth(source: Source, commands: tuple[str, ...], output: Output) -> None:
     All commands need permissions to list. Where one holds in one namespace only, they answer for
     that namespace. `hold`, `drain`, `taint`, `release` and `adopt` write, `ui` watches, and gets
     objects and their Events, `preempt` lists PodDisruptionBudgets and namespaces, and `migrate` the
-    former.
+    former, DaemonSets, HorizontalPodAutoscalers, LimitRanges and ConfigMaps.
     """
     from dragoman_toolkit.dra.cluster import permissions  # noqa: PLC0415 — heavy, not for --help
 

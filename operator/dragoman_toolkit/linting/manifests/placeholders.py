@@ -36,7 +36,9 @@ _TEMPLATES = (
 _UNREADABLE = (
     (
         "unrendered Helm template, run `helm template` first",
-        re.compile(r"\{\{-?\s*[.$a-zA-Z/(\"]|(?m:^[ \t]*(- )?\$\{[A-Za-z_]\w*.*\}[ \t\r]*$)", re.ASCII),
+        re.compile(
+            r"\{\{-?\s*[.$a-zA-Z/(\"]|(?m:^[ \t]*(- )?\$\{[A-Za-z_]\w*.*\}[ \t\r]*$)", re.ASCII
+        ),
     ),
     (
         "unrendered template",

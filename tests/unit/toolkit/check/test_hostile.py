@@ -219,7 +219,7 @@ def test_errors_about_settings_are_not_obeyed(folder: Path) -> None:
 
 
 @pytest.mark.hostile("yaml")
-@pytest.mark.parametrize("text", ["{%s", "a: [%s", "%s${A"])
+@pytest.mark.parametrize("text", ["{%s", "a: [%s"])
 def test_many_empty_lines_are_read_once(folder: Path, text: str) -> None:
     (folder / "lines.yaml").write_text(text % ("\n" * 300_000))
     assert run("lines.yaml").exit_code == 2

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from dragoman_toolkit.migration.companions import reduced
 from tests.support.dra import Desk, invoke
 from tests.support.worlds.plugins import (
     GPU,
@@ -196,6 +197,14 @@ def test_flags_and_environment_of_the_plugin_say_what_ends(
     assert {k: v for k, v in found["codes"].items() if k != "HealthHandling"} == codes
 
 
+def test_secrets_in_the_environment_of_a_plugin_are_dropped() -> None:
+    secret = {"MIG_STRATEGY": "single", "HTTPS_PROXY": "https://user:password@proxy"}
+    daemons, operator = plugin("x", IMAGE, **secret), policy("")
+    operator["spec"]["devicePlugin"]["env"] = [{"name": "KEY", "value": "password"}, 7]
+    assert "single" in str(reduced(daemons))
+    assert "password" not in str((reduced(daemons), reduced(operator)))
+
+
 def test_a_config_of_a_file_is_for_nodes_with_its_label(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(shared(replicas=3))
@@ -208,6 +217,20 @@ def test_a_config_of_a_file_is_for_nodes_with_its_label(tmp_path: Path) -> None:
     pod = asking("p", {GPU: "1"}, nodeSelector={"pool": "x"})
     found = reported(tmp_path, serving(), *nodes, pod, options=options)
     assert resource(found)["then"] == 2 + 6
+
+
+def test_a_file_may_have_the_plugin_and_its_config(tmp_path: Path) -> None:
+    odd = {**yaml.safe_load(shared(replicas=3)), "flags": {"plugin": {"deviceListStrategy": 5}}}
+    file = tmp_path / "all.yaml"
+    documents = [config_map("p", a100=yaml.safe_dump(odd)), plugin("x", IMAGE, config="p")]
+    file.write_text(yaml.safe_dump_all(documents))
+    unnamed = config_map("q", any=shared())
+    del unnamed["metadata"]["name"]
+    desk = Desk(tmp_path)
+    desk.write(cluster(unnamed, node("n", A100, allocatable={GPU: "6"})))
+    options = ("report", "--plugin-config", str(file))
+    assert resource(desk.document("migrate", *options, status=1))["then"] == 2
+    assert "names no key" not in told(desk, *options)
 
 
 def test_a_file_that_is_no_config_is_refused(tmp_path: Path) -> None:

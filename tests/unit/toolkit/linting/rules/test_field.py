@@ -485,6 +485,7 @@ def test_a_part_of_an_extended_resource_is_refused(amount: str) -> None:
     )
     assert "Invalid value" in words(text)
     assert ids(text.replace(amount, "2000m")) == []
+    assert ids(text.replace(amount, "'-0'")) == []
 
 
 def test_a_pod_that_names_a_claim_twice_shares_it_with_nobody() -> None:
