@@ -314,6 +314,7 @@ class Play:
             plural: tuple(reduced(plural, one) for one in self._read(plural))
             for plural in (*kept, "poddisruptionbudgets")
         }
+        found[MIGRATION] = ()
         made = Snapshot("2026-01-01T00:00:00Z", "v1.36.3", found, extras=frozenset({MIGRATION}))
         file = self.folder / f"{self.world.name}.jsonl"
         file.write_bytes(b"".join(dump(made, version="test")))

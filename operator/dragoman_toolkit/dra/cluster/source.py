@@ -131,7 +131,7 @@ def parse_profile(text: str) -> tuple[str, dict[str, bool]]:
     for part in rest:
         name, equals, value = part.partition("=")
         if not equals or value not in ("true", "false"):
-            raise Unusable(f"--profile: expected GATE=true or GATE=false, found {part!r}")
+            raise Unusable(f"a feature gate is GATE=true or GATE=false, found {part!r}")
         gates[name] = value == "true"
     return version, gates
 

@@ -117,6 +117,11 @@ def lacking(source: Source, read: "Read") -> Iterator[str]:
             "labels of nodes are not in this snapshot: devices that pods share are counted as "
             "whole ones; make it with `kubectl dra snapshot --with migration`"
         )
+    elif source.snapshot and MIGRATION not in snapshot.objects:
+        yield (
+            "configs of device plug-ins are not in this snapshot, as in none without names: "
+            "sharing is judged by labels of nodes, and what counts devices is not known"
+        )
     if gate.on and not Release(gate.version).init_devices_shared:
         yield (
             "what pods ask for is counted by the rules of 1.35 and newer: in 1.34 init containers "

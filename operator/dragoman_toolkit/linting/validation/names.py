@@ -179,7 +179,7 @@ def check_metadata(errors: Errors, obj: Object) -> None:
     for index, name in enumerate(sequence(metadata.get("finalizers"))):
         # validateKubeFinalizerName of pkg/apis/core/validation, which custom resources do not pass
         plain = "/" not in text(name) and (obj.in_group or obj.group in ("", "apps", "batch"))
-        # What is no name at all is told above, where labels are.
+        # What is no name at all is named above, where labels are.
         if plain and name not in _FINALIZERS and not qualified_fault(text(name)):
             errors.invalid((*place, "finalizers", index), name, _FINALIZER_WORDS)
     _check_owners(errors, (*place, "ownerReferences"), metadata.get("ownerReferences"))

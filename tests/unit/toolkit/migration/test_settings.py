@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from dragoman_toolkit.anonymous import anonymized
 from dragoman_toolkit.migration.companions import reduced
 from tests.support.dra import Desk, invoke
 from tests.support.worlds.plugins import (
@@ -231,6 +232,15 @@ def test_a_file_may_have_the_plugin_and_its_config(tmp_path: Path) -> None:
     options = ("report", "--plugin-config", str(file))
     assert resource(desk.document("migrate", *options, status=1))["then"] == 2
     assert "names no key" not in told(desk, *options)
+
+
+def test_a_snapshot_without_names_says_that_configs_are_not_in_it(tmp_path: Path) -> None:
+    whole = cluster(serving(), plugin("x", IMAGE), node("n", allocatable={GPU: "2"}))
+    for made, status in ((whole, 0), (anonymized(whole), 2)):
+        desk = Desk(tmp_path)
+        desk.write(made)
+        desk.document("migrate", "report", status=status)
+        assert ("configs of device plug-ins" in told(desk, "report")) == (status == 2)
 
 
 def test_a_file_that_is_no_config_is_refused(tmp_path: Path) -> None:
