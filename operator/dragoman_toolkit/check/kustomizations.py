@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +34,7 @@ PART = "file of a kustomization"
 COMPONENT = "file of a kustomize component"
 VALUES = "values file"
 ASSERTION = "assertion of a test"
+_JSON_PATCHES = "patchesJson6902"
 _ASSERTION = re.compile(r"(?:.*-)?\d+-(assert|errors?)\b.*")
 """Files of kuttl and chainsaw with the parts that they compare (kuttl.dev/docs/testing)."""
 _MAX_LEVELS = 32
@@ -94,23 +95,25 @@ class Layout:
         values = "values" in path.stem and not self._charts.isdisjoint(list(path.parents)[:2])
         return self.parts.get(path, VALUES if values else "")
 
-    def completed(self, name: str) -> frozenset[str]:
-        """Return the kinds of a file's objects that patches of kustomizations complete."""
+    def completed(self, name: str) -> Mapping[str, str]:
+        """Return the patches that kustomizations have for a file's objects, by kind."""
         above = Path(os.path.abspath(name)).parents  # noqa: PTH100 — links stay
         folder = next((one for one in above if one in self.kustomizations), None)
-        return frozenset(self._patched.get(folder, ())) if folder else frozenset()
+        return self._patched.get(folder, {}) if folder else {}
 
     @cached_property
-    def _patched(self) -> dict[Path, set[str]]:
-        """Kinds with patches, by the folders whose objects they may be written into."""
-        found: dict[Path, set[str]] = {}
+    def _patched(self) -> dict[Path, dict[str, str]]:
+        """Patches by kind, by the folders whose objects they may be written into."""
+        found: dict[Path, dict[str, str]] = {}
         for folder, tree in self.kustomizations.items():
-            kinds = set(_patched_kinds(folder, tree))
-            stack, seen = [folder] if kinds else [], set[Path]()
+            patches = [*_patches(folder, tree)]
+            stack, seen = [folder] if patches else [], set[Path]()
             while stack:
                 if (one := stack.pop()) not in seen and one in self.kustomizations:
                     seen.add(one)
-                    found.setdefault(one, set()).update(kinds)
+                    here = found.setdefault(one, {})
+                    for kind, content in patches:
+                        here[kind] = f"{here.get(kind, '')}{content}\n"
                     stack += _named_folders(one, self.kustomizations[one])
         return found
 
@@ -175,25 +178,20 @@ def _named_folders(folder: Path, tree: dict[str, Any]) -> list[Path]:
     return [Path(os.path.normpath(folder / one)) for one in named]
 
 
-def _patched_kinds(folder: Path, tree: dict[str, Any]) -> Iterator[str]:
-    """Yield the kinds that the patches of a kustomization say to be for."""
-    patches = [*sequence(tree.get("patches")), *sequence(tree.get("patchesJson6902"))]
-    found = [(text(mapping(one).get("patch")), text(mapping(one).get("path"))) for one in patches]
-    found += [(one, one) for one in _texts(tree.get("patchesStrategicMerge"))]
-    yield from (text(mapping(mapping(one).get("target")).get("kind")) for one in patches)
-    files: dict[str, None] = {}  # One may be named often
-    for content, path in found:
+def _patches(folder: Path, tree: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the kinds that the patches of a kustomization say to be for, with the patches."""
+    found: dict[tuple[str, str], set[str]] = {}  # A file may be named often: its kinds of targets
+    for one in map(mapping, (*sequence(tree.get("patches")), *sequence(tree.get(_JSON_PATCHES)))):
+        kind = text(mapping(one.get("target")).get("kind"))
+        found.setdefault((text(one.get("patch")), text(one.get("path"))), set()).add(kind)
+    for either in _texts(tree.get("patchesStrategicMerge")):
+        found.setdefault((either, either), set())
+    for (content, path), kinds in found.items():
         if path and "\n" not in path and len(path) < _MAX_PATH:
-            files[os.path.normpath(folder / path)] = None
-        else:
-            yield from _kinds(content)
-    for name in files:
-        read_ = read_text(name)
-        yield from () if isinstance(read_, UnreadableFile) else _kinds(read_[1])
-
-
-def _kinds(content: str) -> Iterator[str]:
-    return (text(mapping(one.tree).get("kind")) for one in read("", content).documents)
+            read_ = read_text(str(folder / path))
+            content = "" if isinstance(read_, UnreadableFile) else read_[1]  # noqa: PLW2901
+        own = (text(mapping(one.tree).get("kind")) for one in read("", content).documents)
+        yield from ((one, content) for one in kinds.union(own) if one)
 
 
 def _used(tree: dict[str, Any]) -> Iterator[tuple[str, list[str], list[str]]]:

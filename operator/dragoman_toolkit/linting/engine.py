@@ -1,5 +1,6 @@
 """The check: texts in, a report out, the same for the same input."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -56,6 +57,8 @@ _DIRECTIVES = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPrimiti
 
 _LACKS = ("Required value", "Invalid value: must ", "exactly one value must be specified")
 """Words for fields that are missing, perhaps because their names are misspelled."""
+_REQUIRED = re.compile(r"(\w+)(?:\[\d+\])?: Required value")
+"""The field that is missing."""
 _CLAIMS = {"claims", "resourceClaims"}
 _NOT_DECLARED = "must be one of the names in pod.spec.resourceClaims"
 _MISSING = "dra/reference-missing"
@@ -90,7 +93,8 @@ class CheckedText:
     failure: UnreadableFile | None = None  # Why it could not be read
     template: str = ""  # Of which tool it is a template that was not rendered; else empty
     left: str = ""  # Why it is left alone as a whole; empty where it is checked
-    completed: frozenset[str] = frozenset()  # Kinds of its objects that patches complete
+    # Patches that complete its objects, by kind
+    completed: Mapping[str, str] = field(default_factory=dict)
     rendered: bool = False  # Whether a tool made it of files that are checked as well
 
 
@@ -194,7 +198,7 @@ class _Run:
 
     context: Context
     options: CheckOptions
-    completed: Mapping[str, frozenset[str]]  # Kinds of objects that patches complete, by file
+    completed: Mapping[str, Mapping[str, str]]  # Patches by kind of the objects, by file
     findings: list[Finding] = field(default_factory=list)
     fixable: dict[str, list[Fixable]] = field(default_factory=dict)
     objects: int = 0
@@ -207,7 +211,7 @@ class _Run:
         for problem in problems_of(obj, self.context):
             if depends(obj, problem):
                 self.left[FILLED_IN] += 1
-            elif obj.kind in self.completed.get(obj.file, ()) and _incomplete(problem):
+            elif _completed(problem, self.completed.get(obj.file, {}).get(obj.kind, "")):
                 self.left[PATCHED] += 1
             else:
                 problems.append(problem)
@@ -268,9 +272,14 @@ class _Run:
         return self._last[1]
 
 
-def _incomplete(problem: Problem) -> bool:
-    """Tell whether a problem is that something is missing."""
+def _completed(problem: Problem, patches: str) -> bool:
+    """Tell whether a problem is that something is missing which patches may add."""
+    if not patches:
+        return False
     lacking = (*_LACKS, "must specify one of", _NOT_DECLARED)
+    required = _REQUIRED.search(problem.message)
+    if required is not None:
+        return required[1] in patches
     return problem.id == _UNUSED or any(words in problem.message for words in lacking)
 
 

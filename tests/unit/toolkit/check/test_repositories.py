@@ -210,8 +210,8 @@ def test_files_that_other_tools_read_are_left_alone(
     [
         "patches: [{path: more.yaml}]",
         "patchesStrategicMerge: [more.yaml]",
-        "patches: [{patch: '[]', target: {kind: ResourceClaim}}]",
-        "patches:\n- patch: |-\n    kind: ResourceClaim\n    metadata: {name: claim}\n",
+        "patches: [{target: {kind: ResourceClaim}, patch: '[{path: /a/deviceClassName}]'}]",
+        "patches:\n- patch: |-\n    kind: ResourceClaim\n    deviceClassName: gpu\n",
     ],
 )
 def test_what_a_patch_may_complete_is_left_alone(checkout: Path, patches: str) -> None:
@@ -222,7 +222,7 @@ def test_what_a_patch_may_complete_is_left_alone(checkout: Path, patches: str) -
         "prod/kustomization.yaml": f"{NATIVE}resources: [../base]\n{patches}\n",
     }
     if "more.yaml" in patches:
-        texts["prod/more.yaml"] = "kind: ResourceClaim\nmetadata: {name: claim}\n"
+        texts["prod/more.yaml"] = "kind: ResourceClaim\ndeviceClassName: gpu\n"
     for name, content in texts.items():
         (checkout / name).parent.mkdir(exist_ok=True)
         (checkout / name).write_text(content)
@@ -232,8 +232,12 @@ def test_what_a_patch_may_complete_is_left_alone(checkout: Path, patches: str) -
     (checkout / "base/claim.yaml").write_text(written(claim({**WRONG, "count": 2})))
     assert run(".").exit_code == 1
     (checkout / "base/claim.yaml").write_text(written(lacking))
-    (checkout / "prod/kustomization.yaml").write_text(f"{NATIVE}resources: [../base]\n")
-    assert run("base").exit_code == 1
+    of_counts = patches.replace("deviceClassName", "count")
+    (checkout / "prod/kustomization.yaml").write_text(
+        f"{NATIVE}resources: [../base]\n{of_counts}\n"
+    )
+    (checkout / "prod/more.yaml").write_text("kind: ResourceClaim\ncount: 8\n")
+    assert "deviceClassName: Required value" in run(".").stdout
 
 
 def test_what_is_unreadable_and_no_manifest_is_left_alone(checkout: Path) -> None:
