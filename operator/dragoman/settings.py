@@ -350,6 +350,7 @@ class Settings:
         "With --device-metrics, how many series of seconds by namespace there are at most; further "
         "namespaces count as _other.",
         least=0,
+        most=5_000,
     )
     # How reviews are served in this process; None for not at all. No variable.
     webhook: WebhookSettings | None = None

@@ -41,6 +41,8 @@ OTHER = "_other"
 """Stands for namespaces beyond the limit, and for classes that there are not."""
 ONE = 10**9
 """Rates are whole numbers, so that what leaves takes exactly what it brought."""
+MOST_FOLDED = 10_000
+"""Names that are kept of namespaces beyond the limit: clusters may make new ones for each job."""
 IDLE = 30 * 86_400.0
 """Seconds after which a total is dropped to which no claim adds anything."""
 
@@ -178,7 +180,7 @@ class DeviceSeconds:
         self._count()
         self._live: dict[str, dict[Key, int]] = {}
         self._guessed: set[str] = set()
-        self.folded: set[str] = set()  # Namespaces that are added up
+        self.folded: set[str] = set()  # Namespaces that are added up, MOST_FOLDED at most
 
     def begin(
         self, uid: str, adds: Mapping[Key, int], now: float, began: float, *, said: bool
@@ -229,7 +231,8 @@ class DeviceSeconds:
         kind, namespace, *labels = key
         if key in self._totals or self._named < self._limit:
             return key
-        self.folded.add(namespace)
+        if len(self.folded) < MOST_FOLDED:
+            self.folded.add(namespace)
         return (kind, OTHER, *labels)
 
     @property

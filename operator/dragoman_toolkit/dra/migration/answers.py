@@ -62,7 +62,11 @@ class Question:
     @property
     def options(self) -> str:
         """The options that give the same answer again, each with a space before it."""
-        given = {"--map": self.mapped, "--plugin-config": self.configs}
+        given = {
+            "--resource": self.only,
+            "--map": self.mapped,
+            "--plugin-config": self.configs,
+        }
         words = [f"{name} {shlex.quote(one)}" for name, found in given.items() for one in found]
         return "".join(f" {one}" for one in words)
 

@@ -22,7 +22,9 @@ from dragoman_toolkit.migration.companions import (
 )
 from dragoman_toolkit.migration.settings import PLUGIN
 
-_FORBIDDEN, _NOT_FOUND = 403, 404
+_NOT_FOUND, _FORBIDDEN = 404, 403
+_BROKEN = 500
+"""A webhook that converts objects of one kind may fail; the others say enough without them."""
 _CONFIGMAPS = "configmaps"
 
 
@@ -75,15 +77,17 @@ async def of_cluster(client: Client) -> Companions:
 
 
 async def _list(client: Client, kind: Kind, version: str) -> list[Document] | None:
-    """Return the objects of a kind; None where they may not be listed."""
+    """Return the objects of a kind; None where they cannot be listed."""
     head = {"apiVersion": f"{kind.group}/{version}" if kind.group else version, "kind": kind.kind}
     path = Resource(kind.group, version, kind.plural).path()
     try:
         found = [reduced({**one, **head}) async for one in items(client, path)]
     except ApiError as error:
-        if error.code not in (_FORBIDDEN, _NOT_FOUND):
-            raise
-        return None if error.code == _FORBIDDEN else []
+        if error.code == _NOT_FOUND:
+            return []
+        if error.code == _FORBIDDEN or error.code >= _BROKEN:
+            return None
+        raise
     return [one for one in found if one and (kind.kind != "DaemonSet" or _is_plugin(one))]
 
 
@@ -113,7 +117,9 @@ async def _config_maps(client: Client, name: str, namespace: str) -> list[Docume
     try:
         rows = [one async for one in items(client, path, fieldSelector=selector)]
     except ApiError as error:
-        if error.code not in (_FORBIDDEN, _NOT_FOUND):
-            raise
-        return None if error.code == _FORBIDDEN else []
+        if error.code == _NOT_FOUND:
+            return []
+        if error.code == _FORBIDDEN or error.code >= _BROKEN:
+            return None
+        raise
     return [made for one in rows if (made := reduced({**one, **head}))]

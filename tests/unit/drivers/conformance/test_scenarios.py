@@ -197,5 +197,5 @@ def test_a_further_api_server_ends_where_the_change_to_it_fails(
 def test_an_endpoint_that_the_kubelet_would_decode_is_a_fault(name: str, tmp_path: Path) -> None:
     info = SimpleNamespace(endpoint=str(tmp_path / name))
     site = cast(Site, SimpleNamespace(info=info, kubelet=tmp_path))
-    with pytest.raises(FailedError, match=r"kubelet of 1\.38 refuses"):
+    with pytest.raises(FailedError, match=r"kubelet of 1\.38 rejects"):
         endpoint(site)
