@@ -1,7 +1,7 @@
 """Reads the objects beside nodes, pods and devices: of clusters, snapshots, and --plugin-config."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from dragoman.inventory.snapshots.snapshot import MIGRATION, Snapshot
@@ -79,16 +79,25 @@ async def of_cluster(client: Client) -> Companions:
 async def _list(client: Client, kind: Kind, version: str) -> list[Document] | None:
     """Return the objects of a kind; None where they cannot be listed."""
     head = {"apiVersion": f"{kind.group}/{version}" if kind.group else version, "kind": kind.kind}
-    path = Resource(kind.group, version, kind.plural).path()
+    found = await _reduced(client, Resource(kind.group, version, kind.plural).path(), head)
+    if found is None or kind.kind != "DaemonSet":
+        return found
+    return [one for one in found if _is_plugin(one)]
+
+
+async def _reduced(
+    client: Client, path: str, head: Mapping[str, str], **query: str
+) -> list[Document] | None:
+    """Return what is read of the objects of a list; None where it cannot be read."""
     try:
-        found = [reduced({**one, **head}) async for one in items(client, path)]
+        found = [reduced({**one, **head}) async for one in items(client, path, **query)]
     except ApiError as error:
         if error.code == _NOT_FOUND:
             return []
         if error.code == _FORBIDDEN or error.code >= _BROKEN:
             return None
         raise
-    return [one for one in found if one and (kind.kind != "DaemonSet" or _is_plugin(one))]
+    return [one for one in found if one]
 
 
 def _is_plugin(daemons: Document) -> bool:
@@ -113,13 +122,4 @@ def _maps(objects: Iterable[Document]) -> set[tuple[str, str]]:
 async def _config_maps(client: Client, name: str, namespace: str) -> list[Document] | None:
     head = {"apiVersion": "v1", "kind": "ConfigMap"}
     path = Resource("", "v1", _CONFIGMAPS).path(namespace)
-    selector = f"metadata.name={name}"
-    try:
-        rows = [one async for one in items(client, path, fieldSelector=selector)]
-    except ApiError as error:
-        if error.code == _NOT_FOUND:
-            return []
-        if error.code == _FORBIDDEN or error.code >= _BROKEN:
-            return None
-        raise
-    return [made for one in rows if (made := reduced({**one, **head}))]
+    return await _reduced(client, path, head, fieldSelector=f"metadata.name={name}")
