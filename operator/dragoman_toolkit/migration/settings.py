@@ -93,11 +93,12 @@ class Settings:
         reader = _Reader(companions)
         nets = companions.of("NetworkAttachmentDefinition")
         names = (str(part(one, "metadata", "annotations").get(MULTUS) or "") for one in nets)
+        configs = tuple(reader.configs())
         return cls(
-            tuple(reader.configs()),
+            configs,
             tuple(reader.pools()),
             frozenset(names) - {""},
-            {one.keyed[0]: reader.keys[one.keyed[0]] for one in reader.configs() if one.keyed[0]},
+            {one.keyed[0]: reader.keys[one.keyed[0]] for one in configs if one.keyed[0]},
         )
 
     def on(self, labels: Document) -> tuple[Config, ...]:
