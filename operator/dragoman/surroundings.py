@@ -18,7 +18,7 @@ from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from queue import SimpleQueue
-from threading import Thread
+from threading import Event, Thread
 from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
@@ -111,13 +111,29 @@ async def in_thread(function: Callable[..., Answer], *arguments: Any) -> Answer:
 
 
 async def in_daemon_thread(function: Callable[..., Answer], *arguments: Any) -> Answer:
-    """Return the result of a call in a thread of its own, as `asyncio.to_thread`."""
+    """Return the result of a call in a thread of its own, as `asyncio.to_thread`.
+
+    The thread goes on where its caller is cancelled, unless the call ends once `unneeded`.
+    """
     if not _CURRENT.get().threads:
         return function(*arguments)
     future: Future[Answer] = Future()
-    task = (future, lambda: function(*arguments), copy_context())
+    context, ended = copy_context(), Event()
+    context.run(_ENDED.set, ended.is_set)
+    task = (future, lambda: function(*arguments), context)
     Thread(target=_settle, args=task, name=function.__name__, daemon=True).start()
-    return await asyncio.wrap_future(future)
+    try:
+        return await asyncio.wrap_future(future)
+    finally:
+        ended.set()
+
+
+_ENDED: ContextVar[Callable[[], bool]] = ContextVar("ended", default=lambda: False)
+
+
+def unneeded() -> bool:
+    """Whether the caller of `in_daemon_thread` is gone; asked by what it calls."""
+    return _ENDED.get()()
 
 
 class Worker:

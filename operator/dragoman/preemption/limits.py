@@ -1,6 +1,6 @@
 """Whether a preemption may begin now: what the journals of the last hour say about limits."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -115,13 +115,21 @@ class PreemptionBudget:
                     found[done.owner] = max(done.at, found.get(done.owner, 0.0))
         return found
 
-    def refusals(self, namespace: str, uid: str, candidate: Candidate) -> Iterator[str]:
+    @property
+    def reserved(self) -> frozenset[str]:
+        """The UIDs of preemptions whose devices are reserved: what is read from now on shows it."""
+        return frozenset(one.uid for one in self.running if one.reserved)
+
+    def refusals(
+        self, namespace: str, uid: str, candidate: Candidate, known: Collection[str]
+    ) -> Iterator[str]:
         """Yield why a preemption may not begin now.
 
         Args:
             namespace: Of the pod that waits.
             uid: Of that pod.
             candidate: The plan.
+            known: UIDs of preemptions whose reservations the plan knows.
         """
         if self.paused & {namespace, EVERY}:
             failed = f"the last {self.limits.failures} preemptions failed"
@@ -137,7 +145,7 @@ class PreemptionBudget:
             yield f"{self.limits.parallel} preemptions are under way, the most at a time"
         if any(one.namespace == namespace for one in running):
             yield "another preemption for this namespace is under way"
-        if candidate.node in {one.node for one in running if not one.reserved}:
+        if candidate.node in {one.node for one in running if one.uid not in known}:
             yield f"another preemption reserves devices on node {candidate.node} now"
         yield from self._too_many(namespace, len(candidate.victims))
 

@@ -205,7 +205,7 @@ class Carrier:
             return Look(Sight.UNKNOWN)
         policy = self.policy(journal)
         return await surroundings.in_daemon_thread(
-            looked, snapshot, journal, policy, lambda: not self.leading()
+            looked, snapshot, journal, policy, lambda: surroundings.unneeded() or not self.leading()
         )
 
     # Writing --------------------------------------------------------------------------------------

@@ -239,6 +239,8 @@ class PreemptionController:
 
     async def _pass(self, waiting: frozenset[str]) -> bool:
         """Plan once; return whether a limit is in the way of a preemption, which passes."""
+        preemptions = self._preemptions
+        known = preemptions.budget.reserved if preemptions is not None else frozenset()
         found = await self._planned(waiting)
         if found is None or not self._leading():
             return False
@@ -246,7 +248,7 @@ class PreemptionController:
         served = {**self._turns, **dict.fromkeys(found.served, self._passes)}
         self._turns = {name: at for name, at in served.items() if self._passes - at < REMEMBERED}
         _measure(found)
-        held, later = await self._begin(found) if self._preemptions is not None else ({}, False)
+        held, later = await self._begin(found, known) if preemptions is not None else ({}, False)
         begun = {uid for uid, why in held.items() if not why}
         chosen = {
             one.subject.pod.pod.metadata.uid: one
@@ -280,13 +282,25 @@ class PreemptionController:
             waiting -= running
         try:
             return await surroundings.in_daemon_thread(
-                compute, snapshot, waiting, policy, lambda: not self._leading(), self._turns
+                compute,
+                snapshot,
+                waiting,
+                policy,
+                lambda: surroundings.unneeded() or not self._leading(),
+                self._turns,
             )
         except StoppedError:
             return None
 
-    async def _begin(self, found: PlannedPreemptions) -> tuple[dict[str, str], bool]:
+    async def _begin(
+        self, found: PlannedPreemptions, known: frozenset[str]
+    ) -> tuple[dict[str, str], bool]:
         """Begin preemptions.
+
+        Args:
+            found: The plans.
+            known: UIDs of preemptions whose reservations the plans know. Those that begin here
+                are not among them, and go on beside this.
 
         Returns:
             For each plan with victims why not, empty where one began; and whether a limit that
@@ -306,7 +320,7 @@ class PreemptionController:
             pod = plan.subject.pod.pod.metadata
             devices = found.reserved[pod.uid]
             why = self._why_only_reported(plan, found)
-            if not why and (why := preemptions.limited(plan)):
+            if not why and (why := preemptions.limited(plan, known)):
                 later = True
             if not (why := why or await preemptions.obstacle(plan, devices)):
                 await take_over(preemptions.carrier, pod.namespace, pod.uid)

@@ -158,16 +158,17 @@ class Preemptions:
         """Take one preemption a step further, and nothing else."""
         await advance_all(self.carrier, [journal], self._rules)
 
-    def limited(self, plan: PreemptionPlan) -> str:
+    def limited(self, plan: PreemptionPlan, known: Collection[str]) -> str:
         """Return which limit, that passes, keeps a preemption from beginning; empty where none.
 
         Args:
             plan: With victims.
+            known: UIDs of preemptions whose reservations the plan knows.
         """
         chosen = plan.chosen
         assert chosen is not None  # only plans with victims begin
         pod = plan.subject.pod.pod.metadata
-        refusals = self.budget.refusals(pod.namespace, pod.uid, chosen)
+        refusals = self.budget.refusals(pod.namespace, pod.uid, chosen, known)
         refusal = next(refusals, "")
         return f"Nothing is evicted now: {refusal}" if refusal else ""
 

@@ -50,6 +50,8 @@ class Carrying:
     # What to begin with; None to go on with what is there, or to stop it
     plan: PreemptionPlan | None = None
     reserved: Sequence[DeviceID] = ()  # Devices of the plan
+    # UIDs of preemptions that had reserved before it was computed
+    known: frozenset[str] = frozenset()
     _said: str = field(default="")
 
     async def run(self, client: Client) -> Journal:
@@ -100,6 +102,7 @@ class Carrying:
             preemptions = await self._preemptions(client)
         except Unusable:
             return False
+        self.known = preemptions.budget.reserved
         return self._own(preemptions) is not None
 
     async def _preemptions(self, client: Client) -> Preemptions:
@@ -137,7 +140,9 @@ class Carrying:
         if plan is None:
             raise Unusable("no preemption for the pod is under way")
         await rights.require(client, rights.preempting(self.namespace))
-        why = preemptions.limited(plan) or await preemptions.obstacle(plan, self.reserved)
+        why = preemptions.limited(plan, self.known) or await preemptions.obstacle(
+            plan, self.reserved
+        )
         if not why:
             uid = plan.subject.pod.pod.metadata.uid
             await take_over(preemptions.carrier, self.namespace, uid)

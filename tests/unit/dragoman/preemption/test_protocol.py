@@ -427,9 +427,11 @@ def refusal(
     limits: PreemptionLimits | None = None,
     now: float = 1100.0,
     young: Collection[str] = (),
+    known: Collection[str] | None = None,
 ) -> str:
     budget = PreemptionBudget(journals, limits or PreemptionLimits(), now, young=frozenset(young))
-    return next(budget.refusals("ns", "uid-train", PLAN), "")
+    known = budget.reserved if known is None else known
+    return next(budget.refusals("ns", "uid-train", PLAN, known), "")
 
 
 def test_a_preemption_may_begin() -> None:
@@ -564,7 +566,7 @@ def test_what_was_evicted_counts_without_its_object() -> None:
     many = tuple(RequestedEviction(str(one), "uid-b", 500.0) for one in range(30))
     gone = replace(ended(1, Phase.PLACED, evictions=many), namespace="ns", pod_uid="uid-train")
     budget = PreemptionBudget((), PreemptionLimits(), 1100.0, (gone,))
-    found = list(budget.refusals("ns", "uid-train", PLAN))
+    found = list(budget.refusals("ns", "uid-train", PLAN, ()))
     assert any("for pods of the namespace" in one for one in found)
     assert any("30 pods in an hour" in one for one in found)
     assert budget.attempt("uid-train") == 2
@@ -575,6 +577,7 @@ def test_one_preemption_for_a_namespace_and_a_pod_and_one_that_reserves_on_a_nod
     other = replace(JOURNAL, namespace="x", pod_uid="y")
     assert "on node n" in refusal(other)
     assert refusal(replace(other, reserved=101.0)) == ""
+    assert "on node n" in refusal(replace(other, reserved=101.0), known=())
     assert "for this namespace" in refusal(replace(JOURNAL, node="m", pod_uid="y"))
     assert "for the pod" in refusal(JOURNAL)
     two = [replace(ended(one, Phase.PLACING), node=f"m{one}") for one in (1, 2)]

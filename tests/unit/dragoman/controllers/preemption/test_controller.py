@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -422,6 +423,31 @@ async def test_plans_are_only_reported_where_the_scheduler_preempts_for_devices_
     assert report["spec"]["mode"] == "Report"
     assert "kube-scheduler preempts for devices itself" in report["status"]["message"]
     assert said == ["ns/promised"]
+
+
+async def test_plans_of_a_pass_know_no_reservation_that_is_made_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begin = Preemptions.begin
+
+    async def begun(self: Preemptions, *of: Any) -> str:
+        why = await begin(self, *of)
+        self.journals = tuple(replace(one, reserved=1.0) for one in self.journals)
+        return why
+
+    monkeypatch.setattr(Preemptions, "begin", begun)
+    first, second = waiting(1), waiting(1, name="second")
+    for pod, claim in (first, second):
+        exactly = claim["spec"]["devices"]["requests"][0]["exactly"]
+        exactly["tolerations"] = [toleration(pod["metadata"]["uid"])]
+    for one in second:
+        one["metadata"]["namespace"] = "other"
+    server = Server(*CLUSTER, *SPACES, *holding("x", "n", [0, 1]), *first, *second)
+    async with running(server, preemptions=preempting(server)):
+        await until(lambda: len(server.journal) > 1)
+    assert sorted(one["spec"]["mode"] for one in server.journal) == ["Preempt", "Report"]
+    (report,) = [one for one in server.journal if one["spec"]["mode"] == "Report"]
+    assert "another preemption reserves devices on node n now" in report["status"]["message"]
 
 
 async def test_reservations_are_released_whose_preemption_disappears() -> None:

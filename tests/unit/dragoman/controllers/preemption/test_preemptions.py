@@ -1,8 +1,9 @@
 """What the preemptions of a cluster allow and do, beside other processes and deleted objects."""
 
 import asyncio
+import threading
 import time
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -11,6 +12,7 @@ from dragoman.cluster.reader import Reader
 from dragoman.controllers.preemption import carrier as carriers
 from dragoman.controllers.preemption import preemptions as module
 from dragoman.controllers.preemption.carrier import Carrier
+from dragoman.controllers.preemption.planning import NEEDED
 from dragoman.controllers.preemption.preemptions import Preemptions
 from dragoman.controllers.preemption.rules import ReservationRules
 from dragoman.inventory.snapshots.snapshot import Snapshot
@@ -162,6 +164,31 @@ async def test_a_pod_that_is_placed_while_its_plan_is_computed_again_waits_no_lo
     document["status"] = {"phase": "Evicting"}
     found = await carrier.advance(Journal.parse(document), ReservationRules())
     assert found.reason == "placed on node-a"
+
+
+async def test_a_plan_that_nobody_waits_for_is_computed_no_further(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    carrier = Carrier(
+        cast("Any", Server()), CLAIMS, CLAIMS, RULES, lambda _: Policy(), PreemptionLimits()
+    )
+    begun, ended = threading.Event(), threading.Event()
+
+    def looked(*of: Any) -> None:
+        begun.set()
+        while not of[-1]():
+            time.sleep(0.001)
+        ended.set()
+
+    async def read(*_: object) -> Snapshot:
+        return Snapshot(taken="", kubernetes="v1.36.3", objects=dict.fromkeys(NEEDED, ()))
+
+    monkeypatch.setattr(carriers, "looked", looked)
+    monkeypatch.setattr(Reader, "read", read)
+    look = asyncio.create_task(carrier._look(Journal.parse(running("a", 0))))
+    assert await asyncio.to_thread(begun.wait, 60)
+    look.cancel()
+    assert await asyncio.to_thread(ended.wait, 60)
 
 
 async def test_plans_that_are_computed_again_at_one_time_share_what_is_read(
