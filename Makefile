@@ -183,8 +183,8 @@ test-preemption-oracle: setup ## Compare victims with the scheduler's in WORLDS 
 			--kubernetes $$version --seed $(or $(SEED),28) || exit 1; done
 
 .PHONY: test-preemption
-test-preemption: controlplane ## Play RUNS random preemptions from SEED on with the real scheduler, and kill controllers (resumable)
-	@$(PY) -m tests.e2e.preemption.races $(or $(RUNS),1000) $(or $(SEED),1)
+test-preemption: controlplane ## Play RUNS random preemptions from SEED on with the real scheduler, and kill controllers (KIND=budgets; resumable)
+	@$(PY) -m tests.e2e.preemption.races $(or $(RUNS),1000) $(or $(SEED),1) $(KIND)
 
 .PHONY: test-defrag
 test-defrag: controlplane ## Compare plans of moves with brute force in 1,000 small worlds, and carry out MOVES of them

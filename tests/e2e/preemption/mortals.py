@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -59,6 +60,7 @@ class MortalClient:
         self._left = lives
         self._cut = cut
         self.dead = False
+        self.ended = asyncio.Event()
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._client, name)
@@ -77,6 +79,7 @@ class MortalClient:
                     self._left -= 1
                     if self._left <= 0:
                         self.dead = True
+                        self.ended.set()
                         raise KilledError
 
         return send
@@ -156,7 +159,7 @@ class Lives:
                 await self._life(lives)
             except KilledError:
                 self.deaths += 1
-                await asyncio.sleep(self._random.random() * 0.5)
+                await asyncio.sleep(self._random.random() * 0.2)
             except Exception as error:  # noqa: BLE001 — reported as a fault of the run
                 self.faults.append(repr(error))
                 await asyncio.sleep(0.5)
@@ -179,16 +182,15 @@ class Lives:
                 Context(client, recorder),
                 policy,
                 after=0.0,
-                tick=0.5,
+                tick=0.2,
                 interval=3.0,
                 preemptions=preemptions,
             )
             running = asyncio.create_task(controller.run())
             try:
-                while not self._stopping.is_set() and not running.done():
-                    await asyncio.sleep(0.1)
-                    if client.dead and not running.done():
-                        running.cancel()
+                while not self._stopping.is_set() and not running.done() and not client.dead:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(client.ended.wait(), 0.5)
             finally:
                 running.cancel()
                 await asyncio.gather(running, return_exceptions=True)

@@ -1,12 +1,13 @@
 """Random runs of preemption on the real scheduler: `python -m tests.e2e.preemption.races N SEED`.
 
-A third argument is how many runs are in a batch, 6 without it.
+A third argument is a kind, such as budgets: then of these seeds only those of that kind are played.
 
 Each run is a namespace with nodes and devices of its own: pods of low priority hold all devices,
-one of high priority waits, and competitors arrive all the time. Runs of a batch share controllers,
-which are killed after any write, and the faults of the batch: two leaders, a restart of the
-scheduler or the API server, a gap in the scheduler's watches over a restart (it lists again), a
-partition. Finished seeds are noted in build/preemption-races, so that a later call goes on.
+one of high priority waits, and competitors arrive all the time. Eight are played at a time. Runs of
+a batch share controllers, which are killed after any write, and the faults of the batch, one for
+six runs: a restart of the scheduler or the API server, a gap in the scheduler's watches over a
+restart (it lists again), a partition; some have two leaders. Finished seeds are noted in
+build/preemption-races, so that a later call goes on.
 """
 
 import json
@@ -16,7 +17,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -37,9 +38,13 @@ from tests.support.controlplane.plane import API_SERVER, SCHEDULER, ControlPlane
 Json = dict[str, Any]
 NODES = 2
 DEVICES = 4
-BATCH = 6
-POLL = 0.1
-"""Seconds between two looks at a run of such a batch; larger batches are looked at less often."""
+BATCH = 24
+AT_ONCE = 8
+"""Runs of a batch that are played at a time."""
+EACH = 6
+"""Runs for which there is a fault."""
+POLL = 0.25
+"""Seconds between two looks at a run."""
 ARRIVALS = 10
 PATIENCE = 120.0
 PATIENCE_WITH_THIEF = 60.0
@@ -50,6 +55,7 @@ LEAST_PLACED = 0.99
 TROUBLE = (ApiError, OSError, HTTPError)
 """What a test meets while the API server starts again."""
 KEY = "dragoman.dev/preemption"
+FAULTS = ("", "scheduler", "api", "relist", "partition")
 KINDS = ("plain", "budgets", "templates", "shared claims", "partitions", "shares")
 PROTECTED = 3
 """Pods of a PodDisruptionBudget."""
@@ -100,14 +106,10 @@ class World:
         plane: With a scheduler and the stock claim controller.
         seed: Of everything random.
         left_after: Seconds after which nothing of a preemption may be left.
-        poll: Seconds between two looks.
     """
 
-    def __init__(
-        self, plane: ControlPlane, seed: int, left_after: float = LEFT_AFTER, poll: float = POLL
-    ) -> None:
+    def __init__(self, plane: ControlPlane, seed: int, left_after: float = LEFT_AFTER) -> None:
         self.left_after = left_after
-        self.poll = poll
         self.random = random.Random(seed)
         self.run = Run(seed, self.random.choice(KINDS))
         self.run.thief = self.random.choices(("", "everything", "key"), (80, 10, 10))[0]
@@ -280,18 +282,19 @@ class World:
         released = refused = 0.0
         patience = PATIENCE_WITH_THIEF if run.thief else PATIENCE
         while time.monotonic() - began < patience:
-            time.sleep(self.poll)
+            time.sleep(POLL)
             with suppress(*TROUBLE):
-                if self._node("train"):
+                train = self.api.get("pods", "train", self.name)
+                if train["spec"].get("nodeName"):
                     run.outcome, run.seconds = "placed", time.monotonic() - began
                     run.released = time.monotonic() - released if released else 0.0
                     break
-                if not refused and self._refused():
+                if not refused and refused_by_scheduler(train):
                     refused = time.monotonic()
                     self.refused = time.time()
                 elif refused and not run.evicted and self._evicted():
                     run.evicted = time.monotonic() - refused
-                if not released and self._released():
+                if run.evicted and not released and self._released():
                     released = time.monotonic()
         else:
             run.outcome = "lost" if run.thief else "late"
@@ -308,11 +311,6 @@ class World:
             for one in sorted(journals, key=lambda one: one.created)[-1:]:
                 self.run.begun = max(one.created - self.refused, 0.0)
                 self.run.reserved = max(one.reserved - one.created, 0.0)
-
-    def _refused(self) -> bool:
-        """Whether the scheduler has refused the pod that waits."""
-        conditions = self.api.get("pods", "train", self.name)["status"].get("conditions", ())
-        return any(one["type"] == "PodScheduled" for one in conditions)
 
     def _evicted(self) -> bool:
         """Whether a pod of low priority has been evicted."""
@@ -440,38 +438,62 @@ class World:
             time.sleep(0.2)
 
 
+def refused_by_scheduler(pod: Json) -> bool:
+    """Whether the scheduler has refused a pod that waits."""
+    conditions = pod.get("status", {}).get("conditions", ())
+    return any(one["type"] == "PodScheduled" for one in conditions)
+
+
 # Batches ------------------------------------------------------------------------------------------
 
 
 def batch(plane: ControlPlane, seeds: Sequence[int], left_after: float = LEFT_AFTER) -> list[Run]:
-    """Play runs side by side, with the faults of the first seed."""
+    """Play runs, some side by side, with the faults of the first seed."""
     chance = random.Random(seeds[0] * 7919)
     leaders = 2 if chance.random() < 0.3 else 1
-    fault = chance.choices(("", "scheduler", "api", "relist", "partition"), (40, 20, 10, 15, 15))[0]
-    share = max(1.0, len(seeds) / BATCH)
-    deaths = round(chance.randint(5, 40) * share)
+    count = max(1, len(seeds) // EACH)
+    faults = chance.choices(FAULTS, (40, 20, 10, 15, 15), k=count)
+    deaths = sum(chance.randint(5, 40) for _ in faults)
+    ended = threading.Event()
     config = plane.credentials.by_certificate("kubernetes-admin", ("system:masters",))
     with (
         Leaders(config, seeds[0], leaders, deaths) as running,
-        ThreadPoolExecutor(len(seeds) + 1) as threads,
+        ThreadPoolExecutor(AT_ONCE) as threads,
+        ThreadPoolExecutor(1) as breaking,
     ):
-        found = [
-            threads.submit(World(plane, seed, left_after, POLL * share).play) for seed in seeds
-        ]
-        threads.submit(break_something, plane, running, fault, chance.uniform(3, 12))
+        found = [threads.submit(World(plane, seed, left_after).play) for seed in seeds]
+        waits = [chance.uniform(3, 12)] + [chance.uniform(20, 60) for _ in faults[1:]]
+        broken = breaking.submit(break_all, plane, running, zip(faults, waits, strict=True), ended)
         runs = [one.result() for one in found]
+        ended.set()
+        done = broken.result()
     print(
         f"seeds {seeds[0]} to {seeds[-1]}: {dict(Counter(one.outcome for one in runs))}, "
-        f"{leaders} leaders, {running.deaths} deaths, fault {fault or 'none'}, "
+        f"{leaders} leaders, {running.deaths} deaths, faults {', '.join(done) or 'none'}, "
         f"problems {[p for one in runs for p in one.problems] + running.faults}",
         flush=True,
     )
     return runs
 
 
-def break_something(plane: ControlPlane, leaders: Leaders, fault: str, after: float) -> None:
-    """Carry out the fault of a batch."""
-    time.sleep(after)
+def break_all(
+    plane: ControlPlane,
+    leaders: Leaders,
+    faults: Iterable[tuple[str, float]],
+    ended: threading.Event,
+) -> list[str]:
+    """Carry out faults, each so many seconds after the one before; return those that were."""
+    done = []
+    for fault, after in faults:
+        if ended.wait(after):
+            break
+        break_something(plane, leaders, fault)
+        done += [fault] if fault else []
+    return done
+
+
+def break_something(plane: ControlPlane, leaders: Leaders, fault: str) -> None:
+    """Carry out a fault."""
     if fault == "scheduler":
         plane.restart(SCHEDULER)
     elif fault == "api":
@@ -535,16 +557,20 @@ def summary(runs: Sequence[Run]) -> Json:
 def main() -> None:
     """Play the runs that were not played yet; status 1 where one of all runs went wrong."""
     count, seed = int(sys.argv[1]), int(sys.argv[2])
-    size = int(sys.argv[3]) if len(sys.argv) > 3 else BATCH
+    kind = sys.argv[3] if len(sys.argv) > 3 else ""
     DONE.parent.mkdir(exist_ok=True)
     runs = (
         [Run(**json.loads(line)) for line in DONE.read_text().splitlines()] if DONE.exists() else []
     )
     known = {one.seed for one in runs}
-    left = [one for one in range(seed, seed + count) if one not in known]
+    left = [
+        one
+        for one in range(seed, seed + count)
+        if one not in known and kind in {"", random.Random(one).choice(KINDS)}
+    ]
     with stage() as plane:
         while left:
-            now, left = left[:size], left[size:]
+            now, left = left[:BATCH], left[BATCH:]
             played = batch(plane, now)
             with DONE.open("a") as file:
                 file.writelines(f"{json.dumps(asdict(one))}\n" for one in played)
