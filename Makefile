@@ -195,6 +195,10 @@ test-defrag: controlplane ## Compare plans of moves with brute force in 1,000 sm
 test-migrate: controlplane ## Move WORLDS random fleets to DRA and back by plans, from SEED on, with the real scheduler (resumable)
 	@$(PY) -m tests.e2e.migration.worlds $(or $(WORLDS),500) $(or $(SEED),1)
 
+.PHONY: test-migrate-mutants
+test-migrate-mutants: controlplane ## Let these fleets find each fault that is planted into `kubectl dra migrate`, within a minute
+	@$(PY) -m tests.e2e.migration.mutants
+
 .PHONY: test-node
 test-node: controlplane ## Run the tests whose containers really run (root on Linux)
 	@$(PYTEST) -ra -m node

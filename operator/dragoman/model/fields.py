@@ -154,11 +154,14 @@ def _mismatch(path: str, expected: str, found: object) -> MalformedObjectError:
     return MalformedObjectError(f"{path}: expected {expected}, found {what}")
 
 
+_OBJECT = (dict, Mapping)  # An abstract class alone is slow to ask
+
+
 def part(document: Any, *path: str) -> Document:
     """Return an object inside a document; empty where there is none, whatever else is there."""
     for key in path:
-        document = document.get(key) if isinstance(document, Mapping) else None
-    return document if isinstance(document, Mapping) else NOTHING
+        document = document.get(key) if isinstance(document, _OBJECT) else None
+    return document if isinstance(document, _OBJECT) else NOTHING
 
 
 def parts(document: Any, *path: str) -> Sequence[Document]:

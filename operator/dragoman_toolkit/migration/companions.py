@@ -7,6 +7,7 @@ the parsed configs of plug-ins alone are kept.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from dragoman.inventory.snapshots.documents import Tree, pruned
@@ -24,14 +25,16 @@ _METADATA: Tree = {
     "annotations": {MULTUS: True, f"{NODE_GROUP}gpu-type": True, f"{NODE_GROUP}dra-driver": True},
 }
 _ENV: Tree = [{"name": True, "value": True}]
-_VARIABLES = frozenset(
-    {
-        *("MIG_STRATEGY", "DEVICE_LIST_STRATEGY", "SHARED_DEVICES_ALLOCATION_POLICY"),
-        *("GDRCOPY_ENABLED", "GDS_ENABLED", "MOFED_ENABLED", "IMEX_CHANNEL_IDS"),
-        *("DEFAULT_CONFIG", "FALLBACK_STRATEGIES"),
-    }
+_FLAGS = (
+    *("mig-strategy", "device-list-strategy", "shared-devices-allocation-policy"),
+    *("gdrcopy-enabled", "gds-enabled", "mofed-enabled", "imex-channel-ids"),
+    *("shared-dev-num", "allocation-policy", "resource-prefix"),
 )
-"""What is read of the environment of plug-ins; values of others may be secret."""
+"""What is read of the arguments of plug-ins; values of others may be secret."""
+_VARIABLES = frozenset(
+    {one.upper().replace("-", "_") for one in _FLAGS} | {"DEFAULT_CONFIG", "FALLBACK_STRATEGIES"}
+)
+"""What is read of their environment."""
 _METRIC: Tree = {"metric": {"name": True}}
 _NAME: Tree = {"name": True}
 _CONTAINERS: Tree = [{"image": True, "args": True, "command": True, "env": _ENV}]
@@ -175,7 +178,23 @@ def reduced(document: Document) -> dict[str, Any] | None:
     for one in (part(made, "spec", "devicePlugin"), *containers):
         if isinstance(one, dict) and "env" in one:
             one["env"] = [row for row in parts(one, "env") if str(row.get("name")) in _VARIABLES]
+        if isinstance(one, dict) and ("args" in one or "command" in one):
+            words = [*_words(one.pop("command", None)), *_words(one.pop("args", None))]
+            one["args"] = [f"--{name}={value}" for name, value in _given(words)]
     return made
+
+
+def _words(found: Any) -> list[str]:
+    return [*map(str, found)] if isinstance(found, list) else []
+
+
+def _given(words: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield known flags: `-a=1`, `--a 1`, and `true` for one without a value."""
+    for word, following in pairwise([*words, ""]):
+        name, equals, value = word.lstrip("-").partition("=")
+        if word.startswith("-") and name in _FLAGS:
+            given = following if following and not following.startswith("-") else "true"
+            yield name, value if equals else given
 
 
 def _configs(document: Document) -> Iterator[tuple[str, Any]]:

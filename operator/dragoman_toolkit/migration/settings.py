@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 from dragoman.model.fields import NOTHING, Document, part, parts
@@ -461,19 +460,11 @@ def _pair(entry: Document) -> tuple[str, str]:
 
 
 def _arguments(pod: Document) -> Iterator[tuple[str, str]]:
-    """Yield flags without their dashes: `-a=1`, `--a 1`, and `true` for one without a value."""
+    """Yield flags without their dashes, as `companions` keeps them."""
     for one in parts(pod, "containers"):
-        words = [
-            word
-            for key in ("command", "args")
-            if isinstance(found := one.get(key), list)
-            for word in map(str, found)
-        ]
-        for word, following in pairwise([*words, ""]):
-            name, equals, value = word.lstrip("-").partition("=")
-            if word.startswith("-"):
-                given = following if following and not following.startswith("-") else "true"
-                yield name, value if equals else given
+        for word in one.get("args") or ():
+            name, _, value = str(word).lstrip("-").partition("=")
+            yield name, value
 
 
 def _number(value: Any) -> int:

@@ -77,6 +77,7 @@ class Owner:
     copies: int
     asks: dict[str, Counter[str]]  # Devices of each container, by resource
     kind: str  # `plain`, or what makes it impossible: `label`, `scheduler`
+    budget: bool  # Whether a PodDisruptionBudget allows one eviction at a time
 
 
 @dataclass
@@ -91,9 +92,10 @@ class Fleet:
     kinds: list[Kind]
 
 
-def fleet(seed: int, *, single: bool) -> Fleet:
+def fleet(seed: int) -> Fleet:
     """Make a world; of a seed always the same one."""
     chance = random.Random(f"migration {seed}")
+    single = chance.random() < 1 / 3  # MIG strategy of all nodes
     name = f"fleet-{seed}"
     kinds = [SINGLE if single else GPU, *chance.sample([MIG, AMD, GAUDI], chance.randint(0, 2))]
     if single:
@@ -145,7 +147,7 @@ def _owners(chance: random.Random, world: str, machines: list[Machine]) -> Itera
             spec["nodeSelector"] = {**spec["nodeSelector"], PRODUCT: "card"}
         if trouble == "scheduler":
             spec["schedulerName"] = "other"
-        yield Owner(f"w{number}", spec, copies, asks, trouble)
+        yield Owner(f"w{number}", spec, copies, asks, trouble, chance.random() < 0.3)
 
 
 def _pod(chance: random.Random, world: str, resource: str) -> tuple[Json, dict[str, Counter[str]]]:

@@ -309,7 +309,11 @@ def _registers(pod: Document) -> bool:
 def pruned(value: Any, tree: Tree) -> Any:
     """Return the part of a value that a tree names; what has another shape stays as it is."""
     if isinstance(tree, dict) and isinstance(value, dict):
-        return {key: pruned(value[key], inner) for key, inner in tree.items() if key in value}
+        return {
+            key: value[key] if inner is True else pruned(value[key], inner)
+            for key, inner in tree.items()
+            if key in value
+        }
     if isinstance(tree, list) and isinstance(value, list):
         return [pruned(item, tree[0]) for item in value]
     # A scalar where the API has an object is malformed, and parsing will name the field.

@@ -185,6 +185,13 @@ class Read:
         return {str(part(one, "metadata").get("name") or "") for one in found}
 
 
+def options(source: Source, question: Question) -> str:
+    """Return the options that give the same answer again, each with a space before it."""
+    profile = source.profile_option
+    name, value = ("--gates", profile[1:]) if profile.startswith(",") else ("--profile", profile)
+    return (f" {name} {shlex.quote(value)}" if value else "") + question.options
+
+
 def connection(source: Source) -> str:
     """Return the options of a connection for other commands, each with a space before it."""
     words = []

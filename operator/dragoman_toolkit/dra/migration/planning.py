@@ -76,7 +76,7 @@ def report(  # noqa: PLR0913 — all but the first three by name
         raise Unusable(f"there is no node {name}{near_names(name, sorted(known), 'nodes')}")
     asked = {name for one in read.asking for name in one.resources}
     resources = read.sources.resources(asked, question.only)
-    options = Options(answers.connection(source), question.options)
+    options = Options(answers.connection(source), answers.options(source, question))
     wanted = replace(wanted, options=options)
     found = plan(read.sources.inventory, read.sources.nodes, resources, wanted)
     lost = migration(read.sources, read.asking, read.gate, only=question.only, beside=read.beside)
@@ -103,7 +103,7 @@ def report(  # noqa: PLR0913 — all but the first three by name
             "notes": list(notes),
             "unseen": unseen,
         },
-        whole if wide or wanted.only else tuple(_short(found, once, options)),
+        whole if wide or wanted.only else tuple(_short(found, once, _again(wanted))),
         Exit.UNKNOWN if unseen or read.beside.companions.rejected else status,
         notes,
     )
@@ -213,7 +213,13 @@ def _blocks(found: Plan, once: Sequence[Step]) -> Iterator[str | Cell]:
     yield _done(found)
 
 
-def _short(found: Plan, once: Sequence[Step], options: Options) -> Iterator[str | Cell]:
+def _again(wanted: Wanted) -> str:
+    """Return the options of the same plan, each with a space before it."""
+    given = {"--back": wanted.back, "--delete-unmanaged": wanted.unmanaged}
+    return "".join(f" {name}" for name, on in given.items() if on) + wanted.options.migrate
+
+
+def _short(found: Plan, once: Sequence[Step], again: str) -> Iterator[str | Cell]:
     """Yield nodes that are alike and follow each other together, without their commands."""
     if not found.left:
         yield from _blocks(found, once)
@@ -225,8 +231,7 @@ def _short(found: Plan, once: Sequence[Step], options: Options) -> Iterator[str 
     yield ""
     yield _done(found)
     if first := next((one.name for one in found.left if one.steps), ""):
-        more = (" --back" if found.back else "") + options.migrate
-        yield f"Commands for {first}: kubectl dra migrate plan {first}{more}; for all: -o wide"
+        yield f"Commands for {first}: kubectl dra migrate plan {first}{again}; for all: -o wide"
 
 
 def _kind(one: NodePlan, *, back: bool) -> tuple[object, ...]:

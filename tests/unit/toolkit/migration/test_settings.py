@@ -202,7 +202,10 @@ def test_secrets_in_the_environment_of_a_plugin_are_dropped() -> None:
     secret = {"MIG_STRATEGY": "single", "HTTPS_PROXY": "https://user:password@proxy"}
     daemons, operator = plugin("x", IMAGE, **secret), policy("")
     operator["spec"]["devicePlugin"]["env"] = [{"name": "KEY", "value": "password"}, 7]
+    container = daemons["spec"]["template"]["spec"]["containers"][0]
+    container["args"] = ["--mig-strategy", "mixed", "--kubeconfig=/password", "--key", "password"]
     assert "single" in str(reduced(daemons))
+    assert "--mig-strategy=mixed" in str(reduced(daemons))
     assert "password" not in str((reduced(daemons), reduced(operator)))
 
 
@@ -388,7 +391,7 @@ def test_mapped_resources_move_and_their_commands_say_how(tmp_path: Path) -> Non
     del own["spec"]["extendedResourceName"]
     desk = Desk(tmp_path)
     desk.write(cluster(own, node("n", allocatable={fpga: "2"}), gpus("other", 2)))
-    options = ("--map", f"{fpga}=fpga")
+    options = ("--map", f"{fpga}=fpga", "--gates", "DRAExtendedResource=true")
     (made,) = yaml.safe_load_all(desk.run("migrate", "classes", *options, status=0))
     assert made["spec"]["extendedResourceName"] == fpga
     assert made["spec"]["selectors"] == own["spec"]["selectors"]
@@ -397,6 +400,7 @@ def test_mapped_resources_move_and_their_commands_say_how(tmp_path: Path) -> Non
     commands += [one["command"] for one in plan["cluster"]]
     asked = [one for one in commands if "kubectl dra migrate" in one]
     assert asked
-    assert all(f"--map {fpga}=fpga" in one for one in asked)
+    again = "--gates DRAExtendedResource=true --map example.com/fpga=fpga"
+    assert all(again in one for one in asked)
     text = told(desk, "plan", "--map", f"{fpga}=fpgas")
     assert "there is no DeviceClass fpgas; did you mean fpga?" in text
