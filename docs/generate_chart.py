@@ -14,6 +14,8 @@ from typing import Any
 
 import yaml
 
+from dragoman_base.files import yamltext
+
 ROOT = Path(__file__).parents[1]
 CHART = ROOT / "charts/dragoman"
 BEGIN, END = "<!-- values -->", "<!-- end of values -->"
@@ -84,15 +86,15 @@ def read(text: str) -> Value:
     Raises:
         ValueError: A value has no description.
     """
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    node = yaml.compose(text, Loader=yaml.CSafeLoader)
     assert isinstance(node, yaml.MappingNode)
-    return Value((), yaml.safe_load(text), members=_members((), node, text.splitlines()))
+    return Value((), yamltext.own(text), members=_members((), node, text.splitlines()))
 
 
 def _members(path: tuple[str, ...], node: yaml.MappingNode, lines: list[str]) -> dict[str, Value]:
     members = {}
     for key, child in node.value:
-        default = yaml.safe_load(yaml.serialize(child))
+        default = yamltext.own(yaml.serialize(child))
         made = Value((*path, key.value), default, *_comment(lines, key.start_mark.line))
         if isinstance(child, yaml.MappingNode) and _is_group(child, lines):
             made.members = _members(made.path, child, lines)
@@ -186,7 +188,7 @@ def drivers() -> dict[str, Any]:
     Variables of a driver are those that its schema declares, with their types and defaults.
     """
     specs = [
-        yaml.safe_load(path.read_text())["spec"] for path in (ROOT / "crds/catalog").glob("*.yaml")
+        yamltext.own(path.read_bytes())["spec"] for path in (ROOT / "crds/catalog").glob("*.yaml")
     ]
     return {
         spec["driver"]: {
@@ -213,7 +215,7 @@ def _variable(declared: Mapping[str, Any]) -> dict[str, Any]:
 
 def alerts() -> list[str]:
     """Return the names of the chart's alerts."""
-    groups = yaml.safe_load((CHART / "files/alerts.yaml").read_text())["groups"]
+    groups = yamltext.own((CHART / "files/alerts.yaml").read_bytes())["groups"]
     return [rule["alert"] for group in groups for rule in group["rules"]]
 
 

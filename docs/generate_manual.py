@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 
 from docs import generate_chart
 from dragoman.cli import AUTHOR_COMMANDS, SERVER_COMMANDS, USER_COMMANDS, cli
 from dragoman.cli.options import GroupedCommand
 from dragoman.kube.connectionoptions import FLAGS
+from dragoman_base.files import yamltext
 from dragoman_toolkit.dra.cluster.options import OTHERS
 
 DOCS = Path(__file__).parent
@@ -206,7 +206,7 @@ def kinds() -> str:
     """Return the page of all kinds."""
     parts = [API_HEAD]
     for file in sorted((ROOT / "crds").glob("*.yaml")):
-        definition = yaml.safe_load(file.read_text())
+        definition = yamltext.own(file.read_bytes())
         parts += [_kind(definition, version) for version in definition["spec"]["versions"]]
     return "\n".join(parts)
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
+from dragoman_base.files import yamltext
 from dragoman_base.words.nearnames import nearest
 
 MUST, SHOULD, INFO = "must", "should", "info"
@@ -111,8 +110,8 @@ class ConformanceReport:
 @functools.cache
 def table() -> tuple[Check, ...]:
     """Return all checks, in order."""
-    changes = yaml.safe_load(CHANGES.read_text(encoding="utf-8"))
-    entries = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    changes = yamltext.own(CHANGES.read_bytes())
+    entries = yamltext.own(FILE.read_bytes())
     return tuple(Check(**one, change=changes.get(one["id"], "")) for one in entries)
 
 

@@ -7,10 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
+from dragoman_base.files import yamltext
 
 DATA = Path(__file__).parents[2] / "unit/configs/data"
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ def cases(driver: str) -> Iterator[Case]:
 @cache
 def _table(driver: str) -> Any:
     place = DATA / "releases" if "@" in driver else DATA
-    return yaml.load((place / f"{driver}.yaml").read_text(), Loader=LOADER)
+    return yamltext.own((place / f"{driver}.yaml").read_text())
 
 
 def _parameters(table: Mapping[str, Any], row: Mapping[str, Any]) -> str:
