@@ -16,7 +16,7 @@ from dragoman_base.versions import Version
 from dragoman_cel import representation, rules, selectors, types
 from dragoman_cel.data import BuiltMap, DefaultMap, Record
 from dragoman_cel.environment import Environment
-from dragoman_cel.errors import CompileError, EvaluationError
+from dragoman_cel.errors import CompileError, CostLimitExceeded, EvaluationError
 from dragoman_cel.representation import NONE, Optional
 from dragoman_cel.types import Type
 from dragoman_cel.values.durations import SECOND, Duration
@@ -101,9 +101,11 @@ def _selector_answer(
     except EvaluationError as error:
         answer["match_error"] = error.message
         try:
+            if isinstance(error, CostLimitExceeded):
+                raise
             answer["actual_cost"] = selector.evaluate(prepared)[1]
-        except EvaluationError as again:
-            answer["actual_cost"] = again.cost
+        except EvaluationError as last:
+            answer["actual_cost"] = last.cost
     return answer
 
 

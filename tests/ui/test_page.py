@@ -257,6 +257,7 @@ def test_hostile_names_are_text(tmp_path: Path, windows: Windows) -> None:
     assert "\u202e" not in page.locator("body").inner_text()
 
 
+@pytest.mark.slow
 def test_a_thousand_nodes(large: str, windows: Windows) -> None:
     page = windows().page
     page.goto(large)
@@ -390,6 +391,7 @@ def test_the_sheet_of_a_phone_leaves_its_device_visible(small: str, windows: Win
     assert chosen["y"] + chosen["height"] <= sheet["y"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
 def test_names_of_nodes_are_not_cut_in_dense_lines(large: str, windows: Windows, size: Any) -> None:
     page = windows(size).page

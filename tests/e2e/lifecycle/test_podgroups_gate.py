@@ -12,7 +12,10 @@ from tests.e2e.versions import HAS_POD_GROUPS, NO_POD_GROUPS, POD_GROUPS
 from tests.support.controlplane.api import wait_for
 from tests.support.controlplane.plane import API_SERVER, ControlPlane
 
-pytestmark = pytest.mark.skipif(not HAS_POD_GROUPS, reason=NO_POD_GROUPS)
+pytestmark = [
+    pytest.mark.skipif(not HAS_POD_GROUPS, reason=NO_POD_GROUPS),
+    pytest.mark.slow,
+]
 GATE = "DRAWorkloadResourceClaims"
 METRICS = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
 

@@ -20,9 +20,11 @@ OLDER = [
     if (removal(f"{GROUP}/{one}", "ResourceClaim") or RELEASE) > RELEASE
 ]
 """What the server of the test still serves, where it is told to."""
+OLDEST = OLDER[-1:]
+PARAMS = [pytest.param(one, marks=[pytest.mark.slow] * (one not in OLDEST)) for one in OLDER]
 
 
-@pytest.fixture(scope="module", params=OLDER)
+@pytest.fixture(scope="module", params=PARAMS)
 def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """Run an API server that serves one older version only."""
     served = {f"{GROUP}/{version}": version == request.param for version in ("v1", *OLDER)}
@@ -96,6 +98,7 @@ def test_placed_pods_are_reserved_for_and_let_go_in_every_version(setup: Setup) 
     )
 
 
+@pytest.mark.slow
 def test_without_any_version_one_clear_line_is_said_and_the_status_is_one() -> None:
     served = {f"{GROUP}/{version}": False for version in ("v1", *OLDER)}
     with ControlPlane(runtime_config=served) as bare:
