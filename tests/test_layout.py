@@ -60,7 +60,7 @@ BUDGETS = {
     "cel": 13_500,
     "configs": 4_500,
     "webhooks": 2_600,
-    "dragoman": 43_700,
+    "dragoman": 43_750,
     "toolkit": 35_900,
     "drivers": 9_800,
 }
