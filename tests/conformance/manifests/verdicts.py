@@ -22,7 +22,7 @@ from tests.support.controlplane.plane import ControlPlane
 
 FOLDER = Path(__file__).parent
 VERDICTS = FOLDER / "verdicts.json"
-VERSIONS = ("v1.34.4", "v1.37.2")
+VERSIONS = ("v1.34.4", "v1.37.2", "v1.38.0-beta.0")
 
 Verdicts = dict[str, dict[str, str]]
 """By version and name of a manifest: the server's refusal; empty where it takes all objects."""

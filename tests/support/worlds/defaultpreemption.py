@@ -1,4 +1,4 @@
-"""Default preemption of kube-scheduler 1.34 to 1.37 for pods that need units of one resource.
+"""Default preemption of kube-scheduler 1.34 to 1.38 for pods that need units of one resource.
 
 Literal, step by step, without claims: what plans are compared with. The same worlds are given to a
 real scheduler in tests/e2e/preemption.
@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
+
+from dragoman_base.versions import parse
 
 EPOCH = 1_790_000_000
 PRIORITIES = (0, 10, 20, 50, 100, 200)
@@ -79,7 +81,7 @@ def _important(pod: Pod) -> tuple[int, int]:
 def split(
     pods: Sequence[Pod], budgets: Sequence[Budget], *, first: bool = False
 ) -> tuple[list[Pod], list[Pod]]:
-    """filterPodsWithPDBViolation; 1.37 stops counting at the `first` budget that a pod violates."""
+    """filterPodsWithPDBViolation; 1.37 and later count to the `first` violated budget only."""
     left = {one.name: one.allowed for one in budgets}
     violating: list[Pod] = []
     fine: list[Pod] = []
@@ -148,13 +150,13 @@ def decide(
         world: The cluster.
         respectful: Whether the Eviction API allows all evictions, as plans require: no budget is
             exceeded by the victims, and no victim has several budgets.
-        kubernetes: The minor version; in 1.37 the order of budgets matters, which is random.
+        kubernetes: The minor version; from 1.37 on the order of budgets matters, which is random.
     """
 
     def kept(pod: Pod) -> bool:
         return respectful and sum(one.selector in pod.labels for one in world.budgets) > 1
 
-    first = kubernetes == "1.37"
+    first = parse(kubernetes) >= (1, 37)
     chosen: dict[tuple[str, frozenset[str]], None] = {}
     for budgets in permutations(world.budgets) if first else [world.budgets]:
         given = replace(world, budgets=budgets)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+from dragoman_base.versions import Release, parse
 from dragoman_cel import selectors
 from dragoman_cel.values.quantityparser import parse_quantity
 
@@ -175,7 +176,7 @@ def _selected(case: Json, asked: Json, item: Json, device: Json) -> bool:
 def _of_rules(case: Json, key: Key) -> Iterator[Json]:
     for rule in case.get("taintRules", ()):
         selector = rule["spec"].get("deviceSelector")
-        if selector is None and case["kubernetes"] == "1.37":
+        if selector is None and Release(parse(case["kubernetes"])).rules_need_selector:
             continue
         wanted = [(selector or {}).get(name) for name in ("driver", "pool", "device")]
         if all(one in (None, have) for one, have in zip(wanted, key, strict=True)):

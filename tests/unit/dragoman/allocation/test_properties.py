@@ -24,13 +24,14 @@ from dragoman.allocation import (
     parse_taint_rule,
     profile_of,
 )
+from dragoman_base.versions import KNOWN, name
 from tests.conformance.allocating.worlds import Json, generate
 from tests.conformance.allocator import answered
 from tests.unit.dragoman.allocation.checker import faults
 from tests.unit.examples import examples
 
 SEEDS = st.integers(0, 1 << 48)
-VERSIONS = st.sampled_from(["1.34", "1.35", "1.36", "1.37"])
+VERSIONS = st.sampled_from([name(one) for one in KNOWN])
 
 
 def tries(count: int) -> settings:
