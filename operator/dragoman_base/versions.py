@@ -112,6 +112,8 @@ class Release:
     """A request for all devices that meets a broken pool fails on this node; before, on all."""
     names_qualified = Since(38)
     """A name without domain and one with the driver's are the same attribute or capacity."""
+    negative_holdings_fatal = Since(38)
+    """A claim that holds a negative capacity ends every attempt until it is gone."""
     negative_requests_refused = Since(38)
     """A negative request ends the attempt; before, a policy could round it up."""
     shares_block = Since(38)

@@ -71,7 +71,7 @@ def allocate(  # noqa: PLR0913 — all but three have defaults
     """
     pools = cluster.node_pools(node)
     prepared = cluster.prepared(claims)
-    found = _refused(claims) or _decide(pools, prepared, cluster, budget)
+    found = _refused(claims, cluster) or _decide(pools, prepared, cluster, budget)
     refusal: Refusal
     if not isinstance(found, Solution):
         refusal = _named(found, claims) if isinstance(found, (FatalError, NodeError)) else found
@@ -100,12 +100,15 @@ def _explained(
     return explain(node, claims, cluster, outcome, now=now)
 
 
-def _refused(claims: Sequence[Claim]) -> FatalError | None:
+def _refused(claims: Sequence[Claim], cluster: Cluster) -> FatalError | None:
     """Return why the scheduler does not begin with the pod."""
     for claim in claims:
         if claim.allocating and claim.held is None:
             message = f"resource claim {claim.key} is in the process of being allocated"
             return FatalError(message, 0, Code.CLAIM_ALLOCATING, claim=claim.key)
+    problem = cluster.usage.problem
+    if problem and any(claim.held is None for claim in claims):
+        return FatalError(problem, 0, Code.CAPACITY_ERROR)
     return None
 
 

@@ -8,6 +8,7 @@ from functools import cache
 from dragoman.allocation import DeviceID, PoolID
 from dragoman.allocation.extendedresources import is_extended
 from dragoman.allocation.pools.taints import untolerated
+from dragoman.allocation.pools.usage import negative_capacity
 from dragoman.doctor.doctorfacts import DoctorFacts
 from dragoman.doctor.finding import Finding, Id
 from dragoman.inventory.facts.world import PodFact
@@ -180,6 +181,19 @@ def share_over_capacity(facts: DoctorFacts) -> Iterator[Finding]:
 
 def _ratio(taken: int, whole: int) -> str:
     return f"{taken * 100 // whole}%" if whole else "more than the whole"
+
+
+def consumed_negative(facts: DoctorFacts) -> Iterator[Finding]:
+    """A claim holds a negative capacity: while it exists, the scheduler of 1.38 allocates none."""
+    for claim in facts.inventory.world.claims.values():
+        if claim.held is not None and (problem := negative_capacity(claim.held.devices)):
+            yield Finding(
+                Id.CONSUMED_NEGATIVE,
+                facts.claim_subject(claim),
+                f"{problem}; from Kubernetes 1.38 on, nothing is allocated while it does",
+                f"kubectl delete resourceclaim -n {claim.metadata.namespace} {claim.metadata.name}",
+                claim.since,
+            )
 
 
 def tainted_in_use(facts: DoctorFacts) -> Iterator[Finding]:

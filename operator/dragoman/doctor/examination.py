@@ -36,6 +36,7 @@ RULES: Mapping[Id, tuple[Rule, tuple[str, ...]]] = {
     Id.DEVICE_LOST: (devices.device_lost, ("resourceslices", "resourceclaims")),
     Id.DOUBLE_BOOKED: (devices.double_booked, ("resourceslices", "deviceclasses", "nodes")),
     Id.SHARE_OVER_CAPACITY: (devices.share_over_capacity, ("resourceslices", "resourceclaims")),
+    Id.CONSUMED_NEGATIVE: (devices.consumed_negative, ("resourceclaims",)),
     Id.FINALIZER_STUCK: (claims.finalizer_stuck, ("resourceclaims", "pods")),
     Id.CONTAINERS_NOT_ENDED: (claims.containers_not_ended, ("resourceclaims",)),
     Id.WEBHOOK_MISSING: (webhooks.webhook_missing, ("validatingwebhookconfigurations",)),

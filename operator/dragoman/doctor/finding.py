@@ -28,6 +28,7 @@ class Id(StrEnum):
     DEVICE_LOST = "DeviceLost"
     DOUBLE_BOOKED = "DoubleBooked"
     SHARE_OVER_CAPACITY = "ShareOverCapacity"
+    CONSUMED_NEGATIVE = "ConsumedNegative"
     FINALIZER_STUCK = "FinalizerStuck"
     CONTAINERS_NOT_ENDED = "ContainersNotEnded"
     WEBHOOK_MISSING = "WebhookMissing"

@@ -197,27 +197,41 @@ def _double_booked(world: World) -> Case:
     )
 
 
-def _share_over_capacity(world: World) -> Case:
+def _share(world: World, number: int, memory: str) -> Json:
+    result = {
+        "shareID": f"11111111-2222-3333-4444-55555555555{number}",
+        "consumedCapacity": {"memory": memory},
+    }
+    return world.claim(f"share-{number}", "d0", users=[f"p{number}"], result=result)
+
+
+def _shared(world: World) -> tuple[Json, ...]:
+    """Return two pods and a device of which the first one has a share."""
     device = {
         "name": "d0",
         "allowMultipleAllocations": True,
         "capacity": {"memory": {"value": "4Gi"}},
     }
+    pods = (world.pod(f"p{number}", claims={"gpu": f"share-{number}"}) for number in (1, 2))
+    rest = (world.node(), world.slice([device]), world.device_class())
+    return (*pods, *rest, _share(world, 1, "2Gi"))
 
-    def share(number: int, memory: str) -> Json:
-        result = {
-            "shareID": f"11111111-2222-3333-4444-55555555555{number}",
-            "consumedCapacity": {"memory": memory},
-        }
-        return world.claim(f"share-{number}", "d0", users=[f"p{number}"], result=result)
 
-    rest = (world.node(), world.slice([device]), world.device_class(), share(1, "2Gi"))
-    pods = tuple(world.pod(f"p{number}", claims={"gpu": f"share-{number}"}) for number in (1, 2))
+def _share_over_capacity(world: World) -> Case:
     return Case(
         Id.SHARE_OVER_CAPACITY,
         f"{world.driver}/{world.name}-n0/d0",
-        (*pods, *rest, share(2, "3Gi")),
-        (*pods, *rest, share(2, "2Gi")),
+        (*_shared(world), _share(world, 2, "3Gi")),
+        (*_shared(world), _share(world, 2, "2Gi")),
+    )
+
+
+def _consumed_negative(world: World) -> Case:
+    return Case(
+        Id.CONSUMED_NEGATIVE,
+        f"{world.name}/share-2",
+        (*_shared(world), _share(world, 2, "-1Gi")),
+        (*_shared(world), _share(world, 2, "1Gi")),
     )
 
 
@@ -536,6 +550,7 @@ _MAKERS: tuple[Callable[[World], Case], ...] = (
     _device_lost,
     _double_booked,
     _share_over_capacity,
+    _consumed_negative,
     _finalizer_stuck,
     _containers_not_ended,
     _webhook_missing,

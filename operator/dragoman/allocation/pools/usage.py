@@ -13,6 +13,7 @@ from dragoman.model.amounts import Amount, amount
 from dragoman.model.claim import Claim
 from dragoman.model.device import qualified, unambiguous
 from dragoman.model.deviceid import DeviceID, PoolID
+from dragoman_cel.values.quoting import quoted
 
 Nanos = dict[str, int]
 
@@ -35,6 +36,8 @@ class Usage:
     def __init__(self, profile: Profile) -> None:
         self._shares = profile.features.ConsumableCapacity
         self._qualified = profile.names_qualified
+        self._checked = self._shares and profile.negative_holdings_fatal
+        self._negative: dict[str, str] = {}
         self._pools: dict[PoolID, dict[str, list[Holder]]] = {}
         self._claims: dict[str, tuple[AllocatedDevice, ...]] = {}
         self._versions: dict[PoolID, int] = {}
@@ -53,6 +56,8 @@ class Usage:
         if claim.held is None:
             return changed
         self._claims[claim.key] = claim.held.devices
+        if self._checked and (negative := negative_capacity(claim.held.devices)):
+            self._negative[claim.key] = f"claim {claim.key}, {negative}"
         for held, holder in self._holders(claim.key):
             pool = PoolID(held.driver, held.pool)
             self._pools.setdefault(pool, {}).setdefault(held.device, []).append(holder)
@@ -76,6 +81,7 @@ class Usage:
             if not self._pools[pool]:
                 del self._pools[pool]
         self._claims.pop(key, None)
+        self._negative.pop(key, None)
         self._note(changed)
         return changed
 
@@ -86,6 +92,13 @@ class Usage:
                 self._versions[pool] = self._changes
             else:
                 self._versions.pop(pool, None)
+
+    @property
+    def problem(self) -> str:
+        """Why the scheduler allocates nothing, whatever the claim; empty where it does."""
+        first, *more = sorted(self._negative.values()) or [""]
+        others = f" (and {len(more)} more claims with invalid consumed capacity)" if more else ""
+        return f"{first}{others}"
 
     def of_pool(self, pool: PoolID) -> Mapping[str, list[Holder]]:
         """Return the holders of each device of a pool."""
@@ -107,6 +120,16 @@ class Usage:
                 yield held.id, Holder(key, held.share, consumed)
             else:
                 yield held.id, Holder(key)
+
+
+def negative_capacity(devices: Iterable[AllocatedDevice]) -> str:
+    """Return the first negative `consumedCapacity` of a claim in words; empty without one."""
+    for device in devices:
+        for name, text in sorted(device.consumed or ()):
+            if (found := amount(text)).nanos < 0:
+                named = f"device {device.id}: consumed capacity {quoted(name)}"
+                return f"{named} must not be negative, got {found}"
+    return ""
 
 
 def _amounts(consumed: tuple[tuple[str, str], ...] | None) -> Mapping[str, Amount] | None:

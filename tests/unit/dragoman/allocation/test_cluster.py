@@ -304,3 +304,33 @@ def test_a_pool_of_many_slices_is_seen_by_all_nodes_while_it_grows_and_shrinks()
     for item in items:
         world.remove_slice(item.name)
     assert world.pools("node-1") == ()
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "amounts", "said"),
+    [
+        ("1.37", ["-1"], ""),
+        ("1.38", ["1"], ""),
+        ("1.38", ["-1024Mi"], 'memory" must not be negative, got -1Gi'),
+        ("1.38", ["-1", "-2"], "got -1 (and 1 more claims with invalid consumed capacity)"),
+    ],
+)
+def test_a_claim_with_negative_capacity_stops_all_others(
+    kubernetes: str, amounts: list[str], said: str
+) -> None:
+    shared = device("d", allowMultipleAllocations=True, capacity={"memory": {"value": "8"}})
+    claims = [
+        held(f"h{index}", "d", shareID=f"s{index}", consumedCapacity={"memory": amount})
+        for index, amount in enumerate(amounts)
+    ]
+    slices = [slice_("s", [shared, device("e")])]
+    world = cluster(*slices, claims=claims, of=profile(kubernetes))
+    found = allocate("node-1", pod(claim()), world, reasons=True)
+    assert isinstance(found, FatalError) == bool(said)
+    if isinstance(found, FatalError):
+        start = f"claim default/h0, device {DRIVER}/node-1/d: consumed capacity "
+        assert found.message.startswith(start)
+        assert found.message.endswith(said)
+    for index in range(len(claims)):
+        world.remove_claim(f"default/h{index}")
+    assert isinstance(allocate("node-1", pod(claim()), world), Allocated)
