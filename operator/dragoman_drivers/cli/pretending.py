@@ -145,12 +145,19 @@ def _pools(options: Mapping[str, Any]) -> tuple[str, list[PretendPool]]:
         names = [*options["names"], *(f"pretend-{at}" for at in range(options["nodes"]))]
         if not names:
             raise click.UsageError("name a node by --node, or a number of them by --nodes")
-        driver = made(names[0]).driver
+        driver = made(names[0])[0].driver
         title = options["driver_name"] or guard.pretended(driver)
-        rendered = [(node, made(node)) for node in names]
-        found = [PretendPool(title, node, one.devices, one.counters) for node, one in rendered]
+        found = [
+            PretendPool(
+                title, node, one.devices, one.counters, f"{node}-{one.name}" if one.name else ""
+            )
+            for node in names
+            for one in made(node)
+        ]
     if options["kubelet_dir"] is not None and len(found) != 1:
-        raise click.UsageError("--kubelet-dir belongs to one node: name it by --node")
+        several = len({one.node for one in found}) != 1
+        why = "node: name it by --node" if several else f"pool: {found[0].node} has {len(found)}"
+        raise click.UsageError(f"--kubelet-dir belongs to one {why}")
     return driver, found
 
 

@@ -12,6 +12,8 @@ from dragoman_drivers.pretend.loop import RetryLoop
 from dragoman_drivers.pretend.slices import Manifest, PretendPool, manifests, owner_of
 from dragoman_drivers.throwaway.api import Api, ApiError
 
+PoolKey = tuple[str, str]
+"""Names of a node and of a pool on it."""
 CONNECTIONS = 8
 RESOURCE = "resourceslices"
 RETRIED = (ApiError, HTTPError, KeyError)
@@ -29,8 +31,8 @@ class Publisher:
 
     Attributes:
         complete: Set when everything was published once.
-        settled: By node: the pool that was published, its generation, and the API server's
-            generation of each slice.
+        settled: By node and name of the pool: what was published, its generation, and the API
+            server's generation of each slice.
     """
 
     def __init__(
@@ -43,7 +45,7 @@ class Publisher:
         self._pools = pools
         self.render = render
         self._owners: dict[str, Mapping[str, Any]] = {}
-        self.settled: dict[str, tuple[PretendPool, int, dict[str, int]]] = {}
+        self.settled: dict[PoolKey, tuple[PretendPool, int, dict[str, int]]] = {}
         self._loop = RetryLoop(self._compare, "publishing failed", RETRIED)
         self.complete = threading.Event()
         self._noted = False
@@ -70,7 +72,7 @@ class Publisher:
         """Bring the API server's slices to what is to be published, once."""
         listed = self._listed()
         with ThreadPoolExecutor(CONNECTIONS) as threads:
-            [*threads.map(lambda one: self.settle(one, listed.get(one.node, [])), self._pools())]
+            [*threads.map(lambda one: self.settle(one, listed.get(_key(one), [])), self._pools())]
         self.complete.set()
 
     def forget(self) -> None:
@@ -85,23 +87,28 @@ class Publisher:
             self.forget()
             raise
 
-    def _listed(self) -> dict[str, list[Mapping[str, Any]]]:
-        """Return the driver's slices by node; other nodes' slices are other instances' business."""
+    def _listed(self) -> dict[PoolKey, list[Mapping[str, Any]]]:
+        """Return the driver's slices by pool; other nodes' slices are other instances' business.
+
+        Those of pools that are there no more are with the first pool of their node, as too many.
+        """
         pools = self._pools()
-        found: dict[str, list[Mapping[str, Any]]] = {pool.node: [] for pool in pools}
+        found: dict[PoolKey, list[Mapping[str, Any]]] = {_key(pool): [] for pool in pools}
+        first = {pool.node: _key(pool) for pool in reversed(pools)}
         selector = f"spec.driver={pools[0].driver}" if pools else ""
         if len(pools) == 1:
             selector += f",spec.nodeName={pools[0].node}"
         for one in self.api.list(RESOURCE, fieldSelector=selector) if pools else ():
             node = one["spec"].get("nodeName", "")
-            if node in found:
-                found[node].append(one)
+            if node in first:
+                key = node, one["spec"]["pool"]["name"]
+                found[key if key in found else first[node]].append(one)
         return found
 
     def settle(self, pool: PretendPool, there: Sequence[Mapping[str, Any]]) -> None:
         """Bring the slices of one pool to what is to be published."""
         now = {one["metadata"]["name"]: one["metadata"].get("generation", 0) for one in there}
-        before = self.settled.get(pool.node)
+        before = self.settled.get(_key(pool))
         if before and before[0] == pool and before[2] == now:
             return
         last = max((one["spec"]["pool"]["generation"] for one in there), default=0)
@@ -111,7 +118,7 @@ class Publisher:
             generation += 1
         wanted = self.render(pool, generation, self.owner(pool.node))
         written = self._write(wanted, {one["metadata"]["name"]: one for one in there})
-        self.settled[pool.node] = (pool, generation, written)
+        self.settled[_key(pool)] = (pool, generation, written)
 
     def _write(
         self, wanted: Sequence[Manifest], there: Mapping[str, Mapping[str, Any]]
@@ -151,6 +158,10 @@ class Publisher:
         if node not in self._owners:
             self._owners[node] = owner_of(self.api.get("nodes", node))
         return self._owners[node]
+
+
+def _key(pool: PretendPool) -> PoolKey:
+    return pool.node, pool.title
 
 
 def same(wanted: Sequence[Manifest], there: Sequence[Mapping[str, Any]]) -> bool:

@@ -25,11 +25,12 @@ class ShapeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
-    """The devices of one node."""
+    """One pool of a node."""
 
     driver: str  # Whose devices these are in reality
     devices: tuple[Device, ...]  # Entries as ResourceSlices have them, in order
     counters: tuple[Mapping[str, Any], ...] = ()  # Entries of `sharedCounters`
+    name: str = ""  # Follows that of the node in the name of the pool; empty for the first pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +116,8 @@ def known() -> list[str]:
     return [*(one.name for one in recorded.every()), *models]
 
 
-def parse(text: str, driver: str = "") -> Callable[[str], NodeShape]:
-    """Return what makes the devices of a node, given its name.
+def parse(text: str, driver: str = "") -> Callable[[str], list[NodeShape]]:
+    """Return what makes the pools of a node, given its name.
 
     Args:
         text: The name of a recorded machine, or `DRIVER:COUNTxMODEL`.
@@ -144,7 +145,7 @@ def parse(text: str, driver: str = "") -> Callable[[str], NodeShape]:
     if count > MAX_DEVICES:
         raise ShapeError(f"{text!r}: a node has at most {MAX_DEVICES} devices")
     model = models[found["model"]]
-    return lambda node: _shape(driver, model, count, node)
+    return lambda node: [_shape(driver, model, count, node)]
 
 
 _NOT_RECORDED: Mapping[str, tuple[str, ...]] = {
@@ -155,7 +156,7 @@ _NOT_RECORDED: Mapping[str, tuple[str, ...]] = {
 """Models of which no values are published."""
 
 
-def _of_machine(name: str, driver: str) -> Callable[[str], NodeShape]:
+def _of_machine(name: str, driver: str) -> Callable[[str], list[NodeShape]]:
     try:
         shape = recorded.named(name)
     except RecordError as error:
@@ -164,8 +165,11 @@ def _of_machine(name: str, driver: str) -> Callable[[str], NodeShape]:
     chosen = driver or drivers[0]
     if chosen not in drivers:
         raise ShapeError(_unknown(f"driver of {shape.name}", chosen, dict.fromkeys(drivers)))
-    pool = shape.pools[drivers.index(chosen)]
-    return lambda node: NodeShape(chosen, marked(recorded_devices(pool, node)), pool.counters)
+    pools = [one for one in shape.pools if one.driver == chosen]
+    return lambda node: [
+        NodeShape(chosen, marked(recorded_devices(one, node)), one.counters, one.name)
+        for one in pools
+    ]
 
 
 def _unknown(what: str, name: str, names: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ Limits: `ResourceSliceMaxDevices` and others in k8s.io/api/resource/v1.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,8 +84,13 @@ def manifests(
 
 
 def slice_name(pool: PretendPool, index: int) -> str:
-    """Return the name of a pool's slice: the first has no number."""
-    return f"{pool.node}-{pool.driver}" + (f"-{index}" if index else "")
+    """Return the name of a pool's slice: the first has no number.
+
+    Names of pools may have slashes, and those of slices none.
+    """
+    digest = hashlib.sha256(pool.title.encode()).hexdigest()[:8]
+    other = "" if pool.title == pool.node else f"-{digest}"
+    return f"{pool.node}-{pool.driver}{other}" + (f"-{index}" if index else "")
 
 
 def owner_of(node: Mapping[str, Any]) -> Manifest:

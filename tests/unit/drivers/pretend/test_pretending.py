@@ -38,8 +38,35 @@ def test_a_shape_is_marked_and_the_same_each_time() -> None:
     make = shapes.parse("gpu.nvidia.com:8xH100")
     assert make("n") == make("n")
     assert make("n") != make("m")
-    assert len(make("n").devices) == 8
-    assert all(shapes.MARK in one["attributes"] for one in make("n").devices)
+    (pool,) = make("n")
+    assert len(pool.devices) == 8
+    assert all(shapes.MARK in one["attributes"] for one in pool.devices)
+
+
+def test_each_pool_of_an_own_shape_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = """\
+apiVersion: cli.dragoman.dev/v1alpha1
+kind: NodeShape
+metadata: {name: own}
+provider: own
+machineType: own
+node: {architecture: amd64}
+pools:
+- {driver: d.example, evidence: recorded, complete: true, devices: [{name: a}]}
+- driver: d.example
+  name: "2"
+  evidence: recorded
+  complete: true
+  devices: [{name: a}, {name: b}]
+- {driver: e.example, evidence: recorded, complete: true, devices: [{name: c}]}
+"""
+    (tmp_path / "own.yaml").write_text(text)
+    monkeypatch.setenv("DRAGOMAN_SHAPES", str(tmp_path))
+    pools = shapes.parse("own", "d.example")("n")
+    assert [(one.name, len(one.devices)) for one in pools] == [("", 1), ("2", 2)]
+    assert [one.driver for one in shapes.parse("own", "e.example")("n")] == ["e.example"]
 
 
 @pytest.mark.parametrize(
@@ -57,10 +84,10 @@ def test_a_bad_shape_is_named(text: str, problem: str) -> None:
 
 
 def test_a_thousand_devices_are_split_and_counters_come_without_devices() -> None:
-    one = shapes.parse("gpu.nvidia.com:1000xH100")("n")
+    (one,) = shapes.parse("gpu.nvidia.com:1000xH100")("n")
     found = manifests(PretendPool("pretend.gpu.nvidia.com", "n", one.devices), 1, None)
     assert [len(each["spec"]["devices"]) for each in found] == [128] * 7 + [104]
-    parts = shapes.parse("gpu.nvidia.com:8xH100-MIG")("n")
+    (parts,) = shapes.parse("gpu.nvidia.com:8xH100-MIG")("n")
     divided = manifests(PretendPool("p", "n", parts.devices, parts.counters), 1, None)
     assert "devices" not in divided[0]["spec"]
     assert all(one["spec"]["pool"]["resourceSliceCount"] == len(divided) for one in divided)

@@ -75,3 +75,20 @@ def test_what_others_change_or_delete_is_repaired_and_nothing_else_is_written() 
     assert {name: one["spec"]["devices"] for name, one in api.slices.items()} == wanted
     publisher.step()
     assert api.requests == {"list": 4, "get": 1, "create": 3, "update": 2}
+
+
+def test_pools_of_one_node_are_published_apart_and_one_that_is_gone_is_deleted() -> None:
+    api = Counting()
+    pools = [
+        PretendPool("d", "n", ({"name": "a"},)),
+        PretendPool("d", "n", ({"name": "a"},), name="n/2"),
+    ]
+    publisher = Publisher(cast(Api, api), lambda: pools)
+    publisher.step()
+    publisher.step()
+    assert api.requests == {"list": 2, "get": 1, "create": 2}
+    assert sorted(one["spec"]["pool"]["name"] for one in api.slices.values()) == ["n", "n/2"]
+    assert not [name for name in api.slices if "/" in name]
+    pools.pop()
+    publisher.step()
+    assert [one["spec"]["pool"]["name"] for one in api.slices.values()] == ["n"]
