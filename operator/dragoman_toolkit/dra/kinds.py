@@ -58,6 +58,10 @@ def required_kind(text: str, allowed: Iterable[str]) -> str:
     raise click.UsageError(f'unknown kind "{text}": kinds are {", ".join(known)}{hint}')
 
 
+AUTOSCALER = "autoscaler"
+"""What `explain` takes in place of an object: why no nodes are added."""
+
+
 def subject(words: tuple[str, ...], allowed: Iterable[str], default: str) -> tuple[str, str]:
     """Return kind and name of `KIND NAME`, `KIND/NAME` or `NAME`.
 

@@ -1,7 +1,8 @@
 """Nodes and ResourceSlices of a shape. Unknown values are made up, alike where they are alike."""
 
+import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,9 +14,14 @@ UNBOUNDED = {"cpu": "100000", "memory": "1000Ti", "pods": "1000"}
 """What a node has where its shape does not know: it is not checked."""
 UNRECORDED = "unrecorded-"
 """How devices are called that a machine has, and of which only the common values are known."""
+_LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _NAMESPACE = uuid.UUID("3d9a3a7a-5a41-4f3c-9f58-6f1d3f2b7c50")
 _SLICE_SIZE = 64
 """Devices of a slice: the API's limit where devices consume counters."""
+_COUNTER_SETS = 8
+"""Counter sets of a slice: the API's limit."""
+CAPI = "capacity.cluster-autoscaler.kubernetes.io"
+"""Of annotations by which Cluster API's autoscaler knows nodes of a group at zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +83,7 @@ def node_of(shape: Shape, name: str, options: NodeOptions) -> dict[str, Any]:
     capacity = {**UNBOUNDED, **shape.capacity, **options.allocatable}
     if options.plugin:
         capacity |= {key: str(count) for key, count in shape.plugin.items()}
-    labels = {
-        HOSTNAME: name,
-        INSTANCE_TYPE: shape.machine,
-        "kubernetes.io/arch": shape.architecture,
-        "kubernetes.io/os": "linux",
-        **options.labels,
-    }
+    labels = {HOSTNAME: name, **_labels(shape), "kubernetes.io/os": "linux", **options.labels}
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -97,6 +97,12 @@ def node_of(shape: Shape, name: str, options: NodeOptions) -> dict[str, Any]:
     }
 
 
+def _labels(shape: Shape) -> dict[str, str]:
+    """Return labels by which nodes of a shape are known; names of machines need not be values."""
+    typed = {INSTANCE_TYPE: shape.machine} if _LABEL.fullmatch(shape.machine) else {}
+    return {**typed, "kubernetes.io/arch": shape.architecture}
+
+
 def slices_of(
     shape: Shape, name: str, options: NodeOptions = NodeOptions()
 ) -> Iterator[dict[str, Any]]:
@@ -105,8 +111,9 @@ def slices_of(
         if options.drivers and pool.driver not in options.drivers:
             continue
         parts: list[dict[str, Any]] = []
-        if pool.counters:
-            parts.append({"sharedCounters": [dict(one) for one in pool.counters]})
+        sets = [dict(one) for one in pool.counters]
+        starts = range(0, len(sets), _COUNTER_SETS)
+        parts += [{"sharedCounters": sets[at : at + _COUNTER_SETS]} for at in starts]
         found = devices(pool, name)
         starts = range(0, len(found), _SLICE_SIZE)
         parts += [{"devices": found[at : at + _SLICE_SIZE]} for at in starts]
@@ -130,18 +137,30 @@ def trees(shape: Shape, names: Iterable[str], options: NodeOptions) -> list[Docu
     ]
 
 
-def capi(shape: Shape) -> dict[str, str]:
+def capi(shape: Shape, options: NodeOptions = NodeOptions()) -> dict[str, str]:
     """Return the annotations of a MachineDeployment by which Cluster API's autoscaler knows it.
 
-    Source: cluster-autoscaler cloudprovider/clusterapi/clusterapi_unstructured.go.
+    It knows devices of one driver. Without cpu and memory it does not scale from zero.
+    Source: cluster-autoscaler cloudprovider/clusterapi/clusterapi_{unstructured,utils}.go.
     """
-    prefix = "capacity.cluster-autoscaler.kubernetes.io"
-    pool: Sequence[ShapePool] = sorted(shape.pools, key=lambda one: "gpu" not in one.driver)
-    found = {
-        f"{prefix}/dra-driver": pool[0].driver,
-        f"{prefix}/gpu-count": str(pool[0].total),
-    }
-    for resource in ("cpu", "memory"):
-        if resource in shape.capacity:
-            found[f"{prefix}/{resource}"] = shape.capacity[resource]
-    return found
+    found: dict[str, str] = {}
+    chosen = [one for one in shape.pools if not options.drivers or one.driver in options.drivers]
+    if options.plugin:
+        for name, count in [*shape.plugin.items()][:1]:
+            found |= {"gpu-type": name, "gpu-count": str(count)}
+    else:
+        driver = min(chosen, key=lambda one: "gpu" not in one.driver).driver
+        total = sum(one.total for one in chosen if one.driver == driver)
+        found |= {"dra-driver": driver, "gpu-count": str(total)}
+    capacity = {**shape.capacity, **options.allocatable}
+    keys = {"cpu": "cpu", "memory": "memory", "ephemeral-storage": "ephemeral-disk"}
+    found |= {key: capacity[name] for name, key in keys.items() if name in capacity}
+    if "pods" in capacity:
+        found["maxPods"] = capacity["pods"]
+    labels = {**_labels(shape), **options.labels}
+    found["labels"] = ",".join(f"{key}={value}" for key, value in labels.items())
+    if options.taints:
+        found["taints"] = ",".join(
+            f"{one['key']}={one.get('value', '')}:{one['effect']}" for one in options.taints
+        )
+    return {f"{CAPI}/{key}": value for key, value in found.items()}

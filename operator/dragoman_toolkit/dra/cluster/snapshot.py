@@ -43,11 +43,11 @@ Exit status:
 @click.option(
     "--with",
     "extras",
-    type=click.Choice(["migration", "queues"]),
+    type=click.Choice(["migration", "queues", "autoscaler"]),
     multiple=True,
-    metavar="migration|queues",
-    help="Keep what `kubectl dra migrate` reads as well: labels of nodes about their devices; or "
-    "queues also where there are 5,000 Workloads of Kueue or more.",
+    metavar="migration|queues|autoscaler",
+    help="Keep what `kubectl dra migrate` reads as well: labels of nodes about their devices; "
+    "queues also where there are 5,000 Workloads of Kueue or more; or what autoscalers wrote.",
 )
 @connected
 def snapshot(

@@ -13,6 +13,7 @@ from dragoman.inventory.snapshots.snapshot import MIGRATION, QUEUES, Snapshot, d
 from dragoman_base.versions import beyond
 from dragoman_toolkit.anonymous import anonymized
 from dragoman_toolkit.dra.cluster.source import Source
+from dragoman_toolkit.dra.diagnosis.autoscaling import with_autoscalers
 from dragoman_toolkit.dra.migration.reading import with_companions
 from dragoman_toolkit.dra.output import Exit, Unusable
 
@@ -28,6 +29,8 @@ def write(source: Source, output: str, *, keep_names: bool, extras: Iterable[str
     taken = replace(taken if QUEUES in kept else _without_many(taken), extras=kept)
     if MIGRATION in kept:
         taken = with_companions(source, taken)
+    if "autoscaler" in kept:
+        taken = with_autoscalers(source, taken)
     if not keep_names:
         taken = anonymized(taken)
     try:

@@ -10,7 +10,7 @@ import click
 from dragoman_toolkit.dra.cluster import completion, watching
 from dragoman_toolkit.dra.cluster.options import answering, filename_option, selecting
 from dragoman_toolkit.dra.cluster.watching import watched
-from dragoman_toolkit.dra.kinds import WORKLOADS, kind_of, required_kind, subject
+from dragoman_toolkit.dra.kinds import AUTOSCALER, WORKLOADS, kind_of, required_kind, subject
 from dragoman_toolkit.dra.output import Exit, Report, Unusable, apart, show
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ Examples:
   kubectl dra explain class gpu.nvidia.com      # what does it select?
   kubectl dra explain node node-4
   kubectl dra explain device gpu.nvidia.com/node-4/gpu-3   # or its UUID or PCI address
+  kubectl dra explain autoscaler                # why Cluster Autoscaler or Karpenter adds no node
   kubectl dra explain --reason DeviceInUse      # what a code in answers and Events means
 
 \b
@@ -58,7 +59,7 @@ def _complete(context: click.Context, _: click.Parameter, begun: str) -> list[Co
     kind = kind_of(words[0]) if words else ""
     if not words:
         pods = completion.in_namespace("pods")(context)
-        return completion.items([*KINDS, *pods], begun)
+        return completion.items([*KINDS, AUTOSCALER, *pods], begun)
     lists = {
         "pod": completion.in_namespace("pods"),
         "claim": completion.in_namespace("resourceclaims"),
@@ -174,5 +175,7 @@ def _asked(
         raise click.UsageError("give either a kind and a name, as `pod trainer`, or -f FILE")
     if filenames:
         return "", ()
+    if words == (AUTOSCALER,):
+        return AUTOSCALER, ()
     kind, name = subject(words, KINDS, "pod")
     return kind, (name,)

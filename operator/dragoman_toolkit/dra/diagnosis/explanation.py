@@ -22,9 +22,10 @@ from dragoman_toolkit.dra.cluster.ended import with_pod
 from dragoman_toolkit.dra.cluster.files import documents, require_valid
 from dragoman_toolkit.dra.cluster.source import with_queues
 from dragoman_toolkit.dra.diagnosis import object_reports, pods, workload_reports
+from dragoman_toolkit.dra.diagnosis.autoscaling import Autoscaling
 from dragoman_toolkit.dra.diagnosis.report import DiagnosisView
 from dragoman_toolkit.dra.inventory.hardwareids import devices_with
-from dragoman_toolkit.dra.kinds import WORKLOADS
+from dragoman_toolkit.dra.kinds import AUTOSCALER, WORKLOADS
 from dragoman_toolkit.dra.output import ProgressLine, Report, Unusable
 from dragoman_toolkit.queues.facts import Queues
 from dragoman_toolkit.queues.reasons import HeldBack, is_held
@@ -68,6 +69,8 @@ def reports(  # noqa: PLR0913, PLR0917 — one parameter for each option
     Raises:
         Unusable: The objects cannot be read, or nothing has these names.
     """
+    if kind == AUTOSCALER:
+        return [Autoscaling(source).report()]
     files = list(documents(filenames)) if filenames else []
     trees: Iterable[Any] = (document.tree for _, document in files)
     snapshot = source.read(_NEEDS)
@@ -100,6 +103,7 @@ def reports(  # noqa: PLR0913, PLR0917 — one parameter for each option
             progress=progress,
             snapshot=planned.snapshot,
             held=HeldBack(Queues(planned.snapshot, world), inventory),
+            autoscaling=None if files else Autoscaling(source),
         )
         if filenames:
             return _of_files(view, planned)

@@ -110,7 +110,19 @@ def _held(view: DiagnosisView, subject: Subject, title: str) -> Report:
         "schedulerMessage": None,
     }
     status = Exit.UNKNOWN if later.status is Exit.UNKNOWN else Exit.OBSTACLE
-    return replace(later, document=document, blocks=blocks, status=status)
+    later = replace(later, document=document, blocks=blocks, status=status)
+    return _with_autoscalers(view, Explanation(subject, Answer.STOPPED), later)
+
+
+def _with_autoscalers(view: DiagnosisView, explanation: Explanation, found: Report) -> Report:
+    """Say at the end why no autoscaler adds a node, as far as it is known."""
+    if view.autoscaling is None or view.node:
+        return found
+    held = explanation.answer is Answer.STOPPED
+    lines = view.autoscaling.paragraph(view.inventory, explanation, held=held)
+    document = {**found.document, "autoscaler": list(lines)}
+    blocks = (*found.blocks, *(("", *lines) if lines else ()))
+    return replace(found, document=document, blocks=blocks)
 
 
 def claim(view: DiagnosisView, key: str) -> Report:
@@ -225,7 +237,9 @@ def _searched(view: DiagnosisView, subject: Subject, title: str, *, planned: boo
     message = text.message(view.inventory, subject.pod)
     if message:
         blocks += ["", message]
-    return report(view, explanation, tuple(blocks), suggestions=suggestions)
+    found = report(view, explanation, tuple(blocks), suggestions=suggestions)
+    unmet = explanation.answer in (Answer.DOES_NOT_FIT, Answer.NEVER_FITS) and not planned
+    return _with_autoscalers(view, explanation, found) if unmet else found
 
 
 def allocated(view: DiagnosisView, subject: Subject, kubelet: Kubelet) -> Report:

@@ -16,6 +16,7 @@ from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman_toolkit.diagnosis.suggestions.secondsearch import Suggestion
 from dragoman_toolkit.diagnosis.suggestions.suggest import confirmed
 from dragoman_toolkit.dra import notes
+from dragoman_toolkit.dra.diagnosis.autoscaling import Autoscaling
 from dragoman_toolkit.dra.diagnosis.text import reasons_of, request_text
 from dragoman_toolkit.dra.output import Cell, Exit, Report, Table
 from dragoman_toolkit.queues.reasons import HeldBack
@@ -42,6 +43,7 @@ class DiagnosisView:
     progress: Callable[[str, int], None] = lambda thing, count: None  # noqa: ARG005 — nothing
     snapshot: Snapshot | None = None  # The objects behind the inventory, where they are at hand
     held: HeldBack | None = None  # Who holds pods back, where that was read
+    autoscaling: Autoscaling | None = None  # What autoscalers wrote, where that can be read
     _cluster: Cluster | None = field(default=None)
 
     @property

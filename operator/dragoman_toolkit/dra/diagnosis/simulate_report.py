@@ -24,7 +24,7 @@ from dragoman_toolkit.diagnosis.virtualnodes import manifests
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.diagnosis.simulation import Simulation
 from dragoman_toolkit.dra.output import Exit, Report, Table, Unusable
-from dragoman_toolkit.shapes.nodes import capi
+from dragoman_toolkit.shapes.nodes import CAPI, capi
 
 
 def report(simulation: Simulation, attributes: Sequence[str] = ()) -> Report:
@@ -94,8 +94,17 @@ def capi_annotations(simulation: Simulation) -> Exit:
     if not simulation.typed:
         raise Unusable("-o shape-capi: name a machine type by --add-node type=TYPE")
     for one in simulation.typed:
-        text = yaml.safe_dump({"metadata": {"annotations": capi(one)}}, sort_keys=False)
-        click.echo(f"# MachineDeployment or MachineSet of {one.machine}\n{text}", nl=False)
+        found = capi(one.shape, one.options)
+        text = yaml.safe_dump({"metadata": {"annotations": found}}, sort_keys=False)
+        click.echo(f"# MachineDeployment or MachineSet of {one.shape.machine}\n{text}", nl=False)
+        if missing := [name for name in ("cpu", "memory") if f"{CAPI}/{name}" not in found]:
+            say(
+                f"! {one.shape.name} has no {' and '.join(missing)}, without which the autoscaler "
+                f"scales no group from zero: add allocatable.{missing[0]}=… to --add-node"
+            )
+        drivers = {pool.driver for pool in one.shape.pools} - {found.get(f"{CAPI}/dra-driver")}
+        if drivers and not (one.options.plugin or one.options.drivers):
+            say(f"! it knows one driver a group: nothing of {', '.join(sorted(map(str, drivers)))}")
     say(
         "! the autoscaler then knows devices gpu-0 and on with the attribute type: gpu alone; a "
         "selector that reads anything else does not match them"

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from dragoman.inventory.facts.world import PodFact, World
     from dragoman.inventory.snapshots.snapshot import Snapshot
     from dragoman_toolkit.dra.cluster.source import Source
-    from dragoman_toolkit.shapes.shape import Shape
 
 _NEEDS = (
     *("nodes", "pods", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
@@ -86,7 +85,7 @@ class Simulation:
     unsure: tuple[str, ...]  # Labels that the snapshot lacks, as sentences
     left_out: tuple[str, ...] = ()  # Workloads of the files that are only for tests
     shapes: tuple[str, ...] = ()  # What is to be known of the shapes of virtual nodes, as sentences
-    typed: tuple[Shape, ...] = ()  # Shapes of virtual nodes
+    typed: tuple[typednodes.TypedNodes, ...] = ()  # Virtual nodes of shapes
 
     @property
     def pod(self) -> PodFact:
@@ -167,7 +166,7 @@ def answer(  # noqa: PLR0913, PLR0917 — one parameter for each option
             found,
             unsure=(*found.unsure, *dict.fromkeys(untold)),
             shapes=tuple(said),
-            typed=tuple(one.shape for one in typed),
+            typed=tuple(typed),
         )
     except ChangeError as error:
         raise Unusable(str(error)) from None

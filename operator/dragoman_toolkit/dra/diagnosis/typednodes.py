@@ -1,11 +1,12 @@
 """Virtual nodes of recorded machines in `simulate`: what is asked, and what cannot be stated."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.diagnosis.subject import of_pod
+from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.inventory import Inventory
 from dragoman_toolkit.diagnosis.simulate import PlacedWorkload, Placement
 from dragoman_toolkit.diagnosis.virtualnodes import Virtual, is_count
@@ -150,15 +151,6 @@ def untold(
     """
     for workload, placement in zip(workloads, then, strict=True):
         pods = {copies.pod.key: copies.pod for parts in workload.sets for copies in parts}
-        reads, compared = set[str](), set[str]()
-        for pod in pods.values():
-            for wanted in of_pod(inventory.world, pod, planned=True).wanted:
-                for request in wanted.claim.spec.requests:
-                    for exact in request.alternatives:
-                        known_class = inventory.world.classes.get(exact.class_name)
-                        texts = (*exact.selectors, *(known_class.selectors if known_class else ()))
-                        reads |= {text for text in texts if text}
-                compared |= {one.attribute for one in wanted.claim.spec.constraints}
         for one in typed:
             on = [
                 device
@@ -167,7 +159,30 @@ def untold(
                 for device in placement.devices.get(pod, ())
             ]
             if on or placement.refused:
-                yield from _of_shape(one, reads, compared, on)
+                yield from unrecorded(one, inventory.world, pods.values(), on)
+
+
+def unrecorded(
+    one: TypedNodes, world: World, pods: Iterable[PodFact], devices: Sequence[str]
+) -> Iterator[str]:
+    """Yield which values that pods ask for were not recorded.
+
+    Args:
+        one: The nodes.
+        world: With classes and templates of the claims.
+        pods: That are placed there.
+        devices: Names of what they get there.
+    """
+    reads, compared = set[str](), set[str]()
+    for pod in pods:
+        for wanted in of_pod(world, pod, planned=True).wanted:
+            for request in wanted.claim.spec.requests:
+                for exact in request.alternatives:
+                    known_class = world.classes.get(exact.class_name)
+                    texts = (*exact.selectors, *(known_class.selectors if known_class else ()))
+                    reads |= {text for text in texts if text}
+            compared |= {found.attribute for found in wanted.claim.spec.constraints}
+    yield from _of_shape(one, reads, compared, devices)
 
 
 def _of_shape(

@@ -1,5 +1,6 @@
 """Recorded machines: files, nodes made of them, recordings, and what cannot be told."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 import yaml
 
 from dragoman_toolkit.shapes import known
-from dragoman_toolkit.shapes.nodes import NodeOptions, trees
+from dragoman_toolkit.shapes.nodes import INSTANCE_TYPE, NodeOptions, node_of, slices_of, trees
 from dragoman_toolkit.shapes.nodes import devices as devices_of
 from dragoman_toolkit.shapes.record import recorded
 from dragoman_toolkit.shapes.shape import Shape, ShapeError, parse
@@ -312,6 +313,29 @@ def test_annotations_for_the_autoscaler_of_cluster_api(tmp_path: Path) -> None:
     prefix = "capacity.cluster-autoscaler.kubernetes.io"
     assert found[f"{prefix}/dra-driver"] == "gpu.nvidia.com"
     assert (found[f"{prefix}/gpu-count"], found[f"{prefix}/memory"]) == ("8", "2048Gi")
+    node = "type=trn1.32xlarge,label=a=b,taint=gpu=x:NoSchedule,allocatable.cpu=4"
+    result = invoke(
+        *("simulate", "-f", job, "--add-node", node, "-o", "shape-capi", "--snapshot", desk.file)
+    )
+    found = yaml.safe_load(result.stdout)["metadata"]["annotations"]
+    assert {key.removeprefix(f"{prefix}/"): value for key, value in found.items()} == {
+        "dra-driver": "dra.net",
+        "gpu-count": "8",
+        "cpu": "4",
+        "labels": "node.kubernetes.io/instance-type=trn1.32xlarge,kubernetes.io/arch=amd64,a=b",
+        "taints": "gpu=x:NoSchedule",
+    }
+    assert "aws-trn1.32xlarge has no memory, without which the autoscaler" in result.stderr
+
+
+def test_nodes_and_slices_of_a_shape_keep_the_limits_of_the_api() -> None:
+    """Names of machines need not be labels, and a slice has at most 8 counter sets."""
+    sets = tuple({"name": f"s{at}", "counters": {"m": {"value": "1"}}} for at in range(9))
+    pool = replace(known.named("intel-gaudi2-x2").pools[0], counters=sets)
+    shape = replace(known.named("intel-gaudi2-x2"), pools=(pool,))
+    found = [one["spec"].get("sharedCounters", ()) for one in slices_of(shape, "n")]
+    assert [len(one) for one in found] == [8, 1, 0]
+    assert INSTANCE_TYPE not in node_of(shape, "n", NodeOptions())["metadata"]["labels"]
 
 
 def test_shapes_are_listed_shown_and_recorded(tmp_path: Path) -> None:
