@@ -2,7 +2,6 @@
 
 import asyncio
 import ctypes
-import gc
 import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -179,11 +178,8 @@ class Operator:
         """Run the controllers that write, while this process holds the Lease."""
         if process.cluster.required:
             await process.cluster.wait_synced()
-            if surroundings.current().alone:
-                # Facts live as long as the process: the collector need not visit them again.
-                gc.collect()
-                gc.freeze()
-                gc.set_threshold(50_000, 50, 100)
+        if surroundings.current().alone:
+            surroundings.spare_collector()
         if process.elector is None:
             await self._manager.lead()
         else:

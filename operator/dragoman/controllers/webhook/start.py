@@ -1,11 +1,11 @@
 """The start of the webhook: a server with certificates, over the schemas that are compiled."""
 
 import asyncio
-import gc
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from dragoman import surroundings
 from dragoman.cluster.cluster import ClusterStores
 from dragoman.cluster.devices import DeviceStores
 from dragoman.cluster.published import ReviewedDevices
@@ -156,9 +156,7 @@ class Webhook:
         """
         while self.unready():  # noqa: ASYNC110 — several parts decide, and none of them signals
             await asyncio.sleep(READY_INTERVAL)
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(50_000, 50, 100)
+        surroundings.spare_collector()
 
 
 def _certificates(settings: WebhookSettings, client: Client) -> CertificateFiles | SelfSigned:
