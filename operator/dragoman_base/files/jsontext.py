@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman_base.files import UnreadableError
+from dragoman_base.files import MAX_FILE, UnreadableError
 from dragoman_base.files.unreadable import MAX_DOCUMENT_DEPTH, DuplicateKeys, OutOfRangeNumber
-from dragoman_base.files.yamltext import MAX_TEXT_VALUES, MAX_VALUES
+from dragoman_base.files.yamltext import MAX_DOCUMENTS, MAX_TEXT_VALUES, MAX_VALUES
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MOST_DIGITS = 64
@@ -27,14 +27,21 @@ def read(text: str) -> Iterator[tuple[Any, str, int, int]]:
         parse_constant=_constant,
     )
     _refuse_large(text)
+    count = held = line = first = before = 0
     start = _after_space(text, 0)
     while start < len(text):
+        # Counted from the value before: to begin at the first one each time takes hours.
+        line += text.count("\n", before, start)
+        first = max(first, text.rfind("\n", before, start) + 1)
         tree, end = _decoded(decoder, text, start)
-        line = text.count("\n", 0, start)
-        first = text.rfind("\n", 0, start) + 1
+        count, held = count + 1, held + end - first
+        if count > MAX_DOCUMENTS:
+            raise UnreadableError(f"more than {MAX_DOCUMENTS} documents", line + 1, 1)
+        if held > len(text) + MAX_FILE:  # each has the text of its lines
+            raise UnreadableError("too many documents on one line", line + 1, 1)
         _bound(tree, line)
         yield _clean(tree), text[first:end], line, first
-        start = _after_space(text, end)
+        before, start = start, _after_space(text, end)
 
 
 def _refuse_large(text: str) -> None:

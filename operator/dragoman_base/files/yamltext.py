@@ -21,6 +21,8 @@ MAX_VALUES = 100_000
 """Values of one document with aliases and merge keys written out: few bytes can be billions."""
 MAX_TEXT_VALUES = 1_000_000
 """Values of all documents of a text: each costs time."""
+MAX_DOCUMENTS = 50_000
+"""Documents of a text, empty ones too."""
 
 _PLAIN = "tag:dragoman.dev,plain"
 _CORE = "tag:yaml.org,2002:"
@@ -44,6 +46,8 @@ _STARTS = (yaml.SequenceStartEvent, yaml.MappingStartEvent)
 _ENDS = (yaml.SequenceEndEvent, yaml.MappingEndEvent)
 _PREFIX = re.compile(r"^[ ?:-]{64,}", re.MULTILINE)
 _BRACKET = re.compile(r"[\[\]{}]")
+_LONG_TAG = re.compile(r"^%TAG[ \t][^\r\n]{256}|[\r\x85\u2028\u2029]%TAG[ \t]", re.MULTILINE)
+"""A prefix that each tag would repeat, or one where only YAML sees a line."""
 
 
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # In C, it is ten times as fast.
@@ -100,6 +104,9 @@ def read(text: str) -> Iterator[tuple[Any, int, int, int]]:
     Raises:
         UnreadableError: Invalid YAML, a key that is no scalar, a number that JSON cannot hold.
     """
+    if long := _LONG_TAG.search(text):
+        line = text.count("\n", 0, long.start()) + 1
+        raise UnreadableError("a %TAG directive is too long", line, 1)
     try:
         if len(text) > MAX_VALUES or _may_be_deep(text):
             _refuse_large(text)
@@ -146,7 +153,7 @@ def _refuse_large(text: str) -> None:
         UnreadableError: Beyond a limit; as nodes, the values of a text take hundreds of times its
             size.
     """
-    depth = values = before = 0
+    depth = values = before = documents = 0
     for event in yaml.parse(text, Loader=Loader):
         kind = type(event)
         if kind in _LEAVES:
@@ -157,7 +164,9 @@ def _refuse_large(text: str) -> None:
         elif kind in _ENDS:
             depth -= 1
         elif kind is yaml.DocumentStartEvent:
-            before, values = before + values, 0
+            before, values, documents = before + values, 0, documents + 1
+            if documents > MAX_DOCUMENTS:
+                raise _fault(f"more than {MAX_DOCUMENTS} documents", event)
         if depth > MAX_DOCUMENT_DEPTH:
             raise _fault(f"nested deeper than {MAX_DOCUMENT_DEPTH} levels", event)
         if values > 2 * MAX_VALUES:  # keys are no values, and each value has at most one
