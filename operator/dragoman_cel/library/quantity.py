@@ -15,7 +15,7 @@ OVERLOADS: Functions = {
     "quantity_get_int@1.38": lambda quantity: quantity.settled().as_integer(),
 }
 STATEFUL: Functions = {
-    **paced(32, {"string_to_quantity": parse_quantity, "is_quantity_string": is_quantity}, call=3),
+    **paced(32, {"string_to_quantity": parse_quantity, "is_quantity_string": is_quantity}, call=4),
     **paced(
         32,
         {

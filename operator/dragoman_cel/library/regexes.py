@@ -8,7 +8,7 @@ from dragoman_cel.values.regex import Regex, compile_regex, failed_steps
 
 _COMPILING = 2
 """Plain steps of one of a compilation: that is a microsecond, others take half of it."""
-_CALL = 10
+_CALL = 15
 """Plain steps of a compilation, however short the pattern is."""
 
 
