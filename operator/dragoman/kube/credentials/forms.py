@@ -27,7 +27,13 @@ def _wrong(section: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
     yield from _others(section, place, ("insecure-skip-tls-verify",), bool, "true or false")
     yield from _lists(section, place, "extensions", dict, "a list of objects")
     yield from _others(section, place, ("exec", "auth-provider"), dict, "an object")
-    plugin = section.get("exec")
+    provider, plugin = section.get("auth-provider"), section.get("exec")
+    if isinstance(provider, dict):
+        within = f"{place}.auth-provider"
+        yield from _others(provider, within, ("name",), str, "a string")
+        yield from _others(provider, within, ("config",), dict, "an object")
+        settings = provider.get("config") or {}
+        yield from _others(settings, f"{within}.config", tuple(settings), str, "a string")
     if not isinstance(plugin, dict):
         return
     place = f"{place}.exec"

@@ -78,9 +78,10 @@ def issue(plugin: Mapping[str, Any], cluster: Mapping[str, Any]) -> Issued:
             if len(output) > MOST:
                 process.kill()
                 raise PluginError(f"exec: executable {command} prints more than {MOST >> 20} MiB")
-    except OSError as error:
+    except (OSError, ValueError) as error:  # the latter for NUL, and for = in a variable's name
         hint = f"; {plugin['installHint']}" if plugin.get("installHint") else ""
-        raise PluginError(f"exec: executable {command}: {error.strerror}{hint}") from error
+        why = error.strerror if isinstance(error, OSError) else error
+        raise PluginError(f"exec: executable {command}: {why}{hint}") from error
     if process.returncode:
         raise PluginError(f"exec: executable {command} failed with exit code {process.returncode}")
     return _read(output, str(version), command)
@@ -115,7 +116,7 @@ def _described(cluster: Mapping[str, Any]) -> dict[str, Any]:
 def _read(answer: bytes, version: str, command: str) -> Issued:
     try:
         document = json.loads(answer)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise PluginError(f"exec: {command} did not print an ExecCredential") from None
     status = document.get("status") if isinstance(document, dict) else None
     if not isinstance(status, dict) or document.get("kind") != "ExecCredential":

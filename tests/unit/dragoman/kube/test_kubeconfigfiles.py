@@ -169,6 +169,7 @@ def test_a_file_of_another_form_is_refused_by_the_field(
         ({"as-groups": ["b"]}, {}, "for u without impersonating a user"),
         ({"auth-provider": {"name": "gcp"}}, {}, "gcp auth plugin has been removed"),
         ({"auth-provider": {"name": "x"}}, {}, 'no Auth Provider found for name "x"'),
+        ({"auth-provider": {"name": "oidc", "config": [1]}}, {}, "config: expected an object"),
         ({}, {"server": "https://me:pass@host"}, "user and password are not read from a URL"),
         ({}, {"certificate-authority": "/dev/zero"}, "a device, not a regular file"),
     ],
@@ -298,6 +299,9 @@ async def test_an_exec_plugin_is_told_about_the_cluster_where_it_asks(tmp_path: 
     ("answer", "more", "message"),
     [
         ("no json", {}, "did not print an ExecCredential"),
+        ("[" * 100_000, {}, "did not print an ExecCredential"),
+        (issued(token="t"), {"env": [{"name": "A=B", "value": "c"}]}, "illegal environment"),
+        (issued(token="t"), {"command": "no\0program"}, "null byte"),
         (issued(), {}, "neither token nor clientCertificateData"),
         (issued(clientCertificateData="x"), {}, "without its key"),
         ({**issued(token="t"), "apiVersion": "v2"}, {}, "the kubeconfig says"),
