@@ -103,8 +103,7 @@ def identity() -> str:
 def spare_collector() -> None:
     """Exempt what is there from garbage collection: most of it lives as long as the process.
 
-    Later objects are few beside it. Garbage in cycles waits for 10,000 of them, which hold some
-    2 MiB; at 50,000, it looked as if the process grew for a quarter of an hour.
+    Garbage in cycles waits for 10,000 objects, some 2 MiB; at 50,000 a process seems to grow.
     """
     gc.collect()
     gc.freeze()

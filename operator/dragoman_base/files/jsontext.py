@@ -35,10 +35,8 @@ def read(text: str) -> Iterator[tuple[Any, str, int, int]]:
         first = max(first, text.rfind("\n", before, start) + 1)
         tree, end = _decoded(decoder, text, start)
         count, held = count + 1, held + end - first
-        if count > MAX_DOCUMENTS:
-            raise UnreadableError(f"more than {MAX_DOCUMENTS} documents", line + 1, 1)
-        if held > len(text) + MAX_FILE:  # each has the text of its lines
-            raise UnreadableError("too many documents on one line", line + 1, 1)
+        if count > MAX_DOCUMENTS or held > len(text) + MAX_FILE:  # each has the text of its lines
+            raise UnreadableError("too many documents in one text, or on one line", line + 1, 1)
         _bound(tree, line)
         yield _clean(tree), text[first:end], line, first
         before, start = start, _after_space(text, end)
@@ -58,11 +56,9 @@ def _refuse_large(text: str) -> None:
             if depth == 0:
                 before, values = before + values, 0
         values += sign in ",[{"
-        if values > MAX_VALUES or before + values > MAX_TEXT_VALUES:
-            most, where = (
-                (MAX_VALUES, "document") if values > MAX_VALUES else (MAX_TEXT_VALUES, "text")
-            )
-            line = text.count("\n", 0, match.start()) + 1
+        line = text.count("\n", 0, match.start()) + 1 if values > MAX_VALUES else 0
+        if line or before + values > MAX_TEXT_VALUES:
+            most, where = (MAX_VALUES, "document") if line else (MAX_TEXT_VALUES, "text")
             raise UnreadableError(f"more than {most} values in one {where}", line, 1)
 
 
