@@ -28,6 +28,8 @@ METRIC = b"apiserver_requested_deprecated_apis{"
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"', re.ASCII)
 EVENT_LIMIT = 1 << 20
 """Bytes of one event of an audit log that are read; a longer one is left out."""
+LINES_WITHOUT = 10_000
+"""Lines without an event after which a file is no audit log."""
 CLIENTS_LIMIT = 10_000
 """Clients that are counted by name."""
 NAME_LIMIT = 256
@@ -128,14 +130,17 @@ def audited(path: Path) -> Asked:
         Unusable: The file cannot be read, or has no event.
     """
     counts: dict[tuple[str, str], Counter[str]] = {}
-    events, named, size = False, 0, 0
+    events, named, lines, size = False, 0, 0, 0
     try:
         with _unpacked(path) as file:
             while line := file.readline(EVENT_LIMIT):
                 size += len(line)
                 if size > files.MAX_LINES:
                     raise Unusable(f"--audit-log: {path}: more than {files.MAX_LINES >> 30} GiB")
+                lines += 1
                 events = events or _is_event(line)
+                if lines == LINES_WITHOUT and not events:
+                    break
                 # What follows of a longer event is no JSON object.
                 if GROUP.encode() in line and (found := _who(line)):
                     key, client = found
@@ -149,7 +154,8 @@ def audited(path: Path) -> Asked:
         raise Unusable(f"--audit-log: {path}: {error}") from error
     if not events:
         raise Unusable(
-            f"--audit-log: {path}: no line is an event of audit.k8s.io; it takes the log that the "
+            f"--audit-log: {path}: no line is an event of audit.k8s.io "
+            f"(of at most the first {LINES_WITHOUT:,}); it takes the log that the "
             "API server writes with --audit-log-format=json, also compressed by gzip"
         )
     return {key: tuple(name for name, _ in one.most_common()) for key, one in counts.items()}

@@ -142,8 +142,11 @@ def test_a_log_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(files, "MAX_LINES", 1 << 20)
     path = tmp_path / "audit.log.gz"
     with gzip.open(path, "wb") as file:
-        file.write(b"\n" * (2 << 20))
+        file.write(b'{"apiVersion": "audit.k8s.io/v1"}\n' + (b" " * 99 + b"\n") * 20_000)
     with pytest.raises(Unusable, match="more than"):
+        audited(path)
+    path.write_bytes(b"\n" * (1 << 20))
+    with pytest.raises(Unusable, match="of at most the first 10,000"):
         audited(path)
     for other in ("/dev/zero", tmp_path):
         with pytest.raises(Unusable, match="not a regular file"):
