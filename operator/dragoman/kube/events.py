@@ -71,8 +71,7 @@ class EventRecorder:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        # By hash: notes name objects that come and go, and 20,000 of them hold 30 MiB
-        self._reported: Recent[int, float] = Recent(CAUSES_LIMIT)
+        self._reported: Recent[int, float] = Recent(CAUSES_LIMIT)  # By hash: notes hold 30 MiB
         self._waiting: OrderedDict[str, deque[_Event]] = OrderedDict()
         self._count = 0
         self._delayed: set[asyncio.TimerHandle] = set()
