@@ -18,10 +18,10 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 PINS = Path(__file__).with_name("releases.json")
 ALLOWED = "DRAGOMAN_DOWNLOADS"
@@ -36,6 +36,8 @@ ATTEMPTS = 3
 MAX_BYTES = 1 << 30
 """Bytes of a file, and of a binary in an archive; those of Kubernetes have 400 MiB at most."""
 _CHUNK = 1 << 20
+_MAX_NAME = 1 << 20
+_MAX_ENTRIES = 100_000
 _DAMAGES = (tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError)
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
@@ -246,10 +248,30 @@ def _install(pin: Pin, partial: Path, target: Path) -> None:
     partial.unlink()
 
 
+class _Entry(tarfile.TarInfo):
+    """An entry whose size is believed up to a limit: what is no file, as a long name, is read."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """Parse a header."""
+        found = super().frombuf(buf, encoding, errors)
+        if found.size > (MAX_BYTES if found.isreg() else _MAX_NAME):
+            raise tarfile.ReadError(f"an entry of {found.size >> 20} MiB")
+        return found
+
+
+def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """Yield the entries of an archive that unpacks to no more than four files may have."""
+    for count, one in enumerate(archive):
+        if one.offset_data > 4 * MAX_BYTES or count > _MAX_ENTRIES:
+            raise tarfile.ReadError("too much before the file")
+        yield one
+
+
 def _extract(pin: Pin, partial: Path, unpacked: Path) -> None:
     """Write the binary of an archive, which must be a file in it and no link to another."""
-    with tarfile.open(partial) as archive:
-        member = next((one for one in archive if one.name == pin.member), None)
+    with tarfile.open(partial, tarinfo=_Entry) as archive:
+        member = next((one for one in _members(archive) if one.name == pin.member), None)
         source = archive.extractfile(member) if member and member.isreg() else None
         if member is None or source is None:
             raise DownloadError(f"{pin.url}: {pin.member} is no file of the archive")

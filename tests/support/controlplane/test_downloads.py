@@ -295,6 +295,7 @@ ARCHIVES: dict[str, Callable[[], bytes]] = {
     "half of one": lambda: archive_of("etcd")[:400],
     "another member": lambda: archive_of("other"),
     "a link": lambda: link_of("etcd"),
+    "a long comment": lambda: archive_of("etcd", "x" * (2 << 20)),
 }
 
 
@@ -317,10 +318,11 @@ def test_the_binaries_of_the_default_release_are_pinned() -> None:
         assert found.keys() == {"etcd", *official.BINARIES}
 
 
-def archive_of(member: str) -> bytes:
+def archive_of(member: str, comment: str = "") -> bytes:
     packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+    with tarfile.open(fileobj=packed, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
         entry = tarfile.TarInfo(member)
+        entry.pax_headers = {"comment": comment} if comment else {}
         entry.size = len(BINARY)
         archive.addfile(entry, io.BytesIO(BINARY))
     return packed.getvalue()
