@@ -24,13 +24,42 @@ LIVELOCK = 200_000
 MOMENT = 0.01
 
 
+class Call(asyncio.Handle):
+    """A callback that is ready or waits for its time.
+
+    It does without what `asyncio.Handle` keeps for debugging: half of a run is callbacks.
+    """
+
+    __slots__ = ("_when",)
+
+    def __init__(
+        self,
+        callback: Callable[..., object],
+        arguments: tuple[Any, ...],
+        loop: "SimulatedLoop",
+        context: contextvars.Context | None,
+    ) -> None:
+        self._callback, self._args, self._loop = callback, arguments, loop
+        # An empty context is false.
+        self._context = contextvars.copy_context() if context is None else context
+        self._cancelled = False
+        self._when = 0.0
+
+    def when(self) -> float:
+        """Return the time of the loop at which it is called."""
+        return self._when
+
+    def cancel(self) -> None:
+        self._cancelled = True
+
+
 @dataclass(eq=False)
 class Lifeline:
     """Whether the callbacks of a process run."""
 
     dead: bool = False
     paused: bool = False
-    held: list[asyncio.Handle] = field(default_factory=list)
+    held: list[Call] = field(default_factory=list)
 
 
 LIFELINE: contextvars.ContextVar[Lifeline | None] = contextvars.ContextVar("lifeline", default=None)
@@ -53,19 +82,31 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         shuffle: How often that order is another than that of arrival, 0 to 1.
     """
 
-    _ready: Any
-    _scheduled: Any
+    _ready: list[Call]
+    _scheduled: list[tuple[float, int, Call]]
 
     def __init__(self, chance: random.Random, shuffle: float = 0.0) -> None:
         super().__init__()
+        self._ready, self._scheduled = [], []
         self._now = BEGIN
         self._chance, self._shuffle = chance, shuffle
         self._spun, self._counted_from = 0, BEGIN
+        self._timers = 0
         self.steps = 0
         self.failures: list[str] = []
 
     def time(self) -> float:
         return self._now
+
+    def call_soon(  # type: ignore[override]
+        self,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> Call:
+        call = Call(callback, args, self, context)
+        self._ready.append(call)
+        return call
 
     def call_at(  # type: ignore[override]
         self,
@@ -73,21 +114,31 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         callback: Callable[..., object],
         *args: Any,
         context: contextvars.Context | None = None,
-    ) -> asyncio.TimerHandle:
+    ) -> Call:
         """Call something at a time, but not at this one: real clocks go on between callbacks."""
-        return super().call_at(max(when, self._now + TICK), callback, *args, context=context)
+        call = Call(callback, args, self, context)
+        call._when = max(when, self._now + TICK)
+        self._timers += 1
+        heapq.heappush(self._scheduled, (call._when, self._timers, call))
+        return call
 
-    def world_later(
-        self, delay: float, function: Callable[..., object], *arguments: Any
-    ) -> asyncio.TimerHandle:
+    def call_later(  # type: ignore[override]
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> Call:
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def world_later(self, delay: float, function: Callable[..., object], *arguments: Any) -> Call:
         """Call something later that no pause or death of a process concerns."""
-        return self.call_later(delay, function, *arguments, context=_WORLD.copy())
+        return self.call_at(self._now + delay, function, *arguments, context=_WORLD.copy())
 
     def resume(self, lifeline: Lifeline) -> None:
         """Run what a pause has held."""
         lifeline.paused = False
-        held, lifeline.held = lifeline.held, []
-        self._ready.extendleft(reversed(held))
+        self._ready[:0], lifeline.held = lifeline.held, []
 
     def forget(self) -> None:
         """Drop everything that would still run."""
@@ -98,34 +149,32 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.failures.append(str(context.get("exception") or context.get("message")))
 
     def _run_once(self) -> None:
-        for handle in self._batch():
-            if handle._cancelled:
+        for call in self._batch():
+            if call._cancelled:
                 continue
-            lifeline = handle._context.get(LIFELINE)
-            if lifeline is not None and lifeline.dead:
-                continue
-            if lifeline is not None and lifeline.paused:
-                lifeline.held.append(handle)
-                continue
-            handle._run()
+            lifeline = call._context.get(LIFELINE)
+            if lifeline is not None:
+                if lifeline.dead:
+                    continue
+                if lifeline.paused:
+                    lifeline.held.append(call)
+                    continue
+            call._run()
 
-    def _batch(self) -> list[Any]:
-        ready, heap = self._ready, self._scheduled
-        while heap and heap[0]._cancelled:
-            heapq.heappop(heap)._scheduled = False
-        if not ready:
+    def _batch(self) -> list[Call]:
+        batch, heap = self._ready, self._scheduled
+        while heap and heap[0][2]._cancelled:
+            heapq.heappop(heap)
+        if not batch:
             if not heap:
                 raise IdleError
-            if heap[0]._when > self._now:
-                self._now = heap[0]._when
+            if heap[0][0] > self._now:
+                self._now = heap[0][0]
                 if self._now > self._counted_from + MOMENT:
                     self._counted_from, self._spun = self._now, 0
-        while heap and heap[0]._when <= self._now:
-            handle = heapq.heappop(heap)
-            handle._scheduled = False
-            ready.append(handle)
-        batch = list(ready)
-        ready.clear()
+        while heap and heap[0][0] <= self._now:
+            batch.append(heapq.heappop(heap)[2])
+        self._ready = []
         if self._shuffle and len(batch) > 1 and self._chance.random() < self._shuffle:
             self._chance.shuffle(batch)
         self._spun += len(batch)

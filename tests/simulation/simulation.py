@@ -167,7 +167,6 @@ class Simulation:
         self, _kind: type[BaseException] | None, _one: object, _where: TracebackType | None
     ) -> None:
         self.over = True
-        self.logs.__exit__(None, None, None)
         self.loop.forget()
         asyncio.set_event_loop(None)
         with warnings.catch_warnings():
@@ -176,6 +175,7 @@ class Simulation:
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
                 _close(task)
             self.loop.close()
+        self.logs.__exit__(None, None, None)  # a process that has ended says nothing
 
     def _install(self) -> None:
         ready = {

@@ -16,6 +16,8 @@ END = {"k8s.io/initial-events-end": "true"}
 CLOSING = web.AppKey("closing", asyncio.Event)
 TOLD = web.AppKey("told", dict[str, Any])
 """Objects by the end of their URL path, as the lines of watches have told them."""
+GONE = web.AppKey("gone", dict[str, Any])
+"""Those that were told of as deleted, likewise."""
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
@@ -53,7 +55,7 @@ class ScriptedServer:
         """Listen on a free port."""
         application = web.Application()
         application[CLOSING] = self._closing
-        application[TOLD] = {}
+        application[TOLD], application[GONE] = {}, {}
         application.router.add_get("/{path:.*}", self._answer)
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
@@ -81,8 +83,12 @@ class ScriptedServer:
             and "fieldSelector" in request.query
         ):
             name = request.query["fieldSelector"].rpartition("=")[2]
-            told_of = request.app[TOLD].items()
-            found = [one for key, one in told_of if key == name and key not in self.lost]
+            known = request.app[TOLD].get(name)
+            gone = request.app[GONE].get(name)
+            at = int(request.query["resourceVersion"])
+            if gone is not None and at < int(gone["metadata"]["resourceVersion"]):
+                known = gone
+            found = [] if known is None or name in self.lost else [known]
             return await page(found, self.version)(request)
         known = request.app[TOLD].get(request.path.rsplit("/", 1)[-1])
         if known is not None and not request.query:
@@ -156,6 +162,7 @@ def _note(request: web.Request, line: bytes) -> None:
         return  # one of the faults
     if told_event["type"] == "DELETED":
         request.app[TOLD].pop(name, None)
+        request.app[GONE][name] = item
     else:
         request.app[TOLD][name] = item
 

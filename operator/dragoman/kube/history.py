@@ -10,10 +10,9 @@ from typing import Any
 
 from dragoman.kube.decoding import decode
 from dragoman.kube.informer import Informer
-from dragoman.model.metadata import is_older
 
 VERSION = re.compile(rb'"resourceVersion":"([0-9]+)"')
-"""The version of a watch line: only names and the UID of its object stand before it."""
+"""A version in a watch line."""
 NO_CHANGES = (b'{"type":"ERROR"', b'{"type":"BOOKMARK"')
 
 
@@ -30,9 +29,9 @@ class History:
         if line.startswith(NO_CHANGES):
             return
         self._count = (self._count or 0) + 1
-        version = VERSION.search(line)
-        if version is not None and int(version[1]) >= self._newest:
-            self._newest, self._event = int(version[1]), line
+        version = int(_version(line) or -1)
+        if version >= self._newest:
+            self._newest, self._event = version, line
 
     def happened(self, line: bytes) -> None:
         """Note a line of a watch."""
@@ -42,8 +41,7 @@ class History:
     @property
     def version(self) -> str:
         """The version of the last event; empty where there is none."""
-        found = VERSION.search(self._event)
-        return "" if found is None else found[1].decode()
+        return _version(self._event)
 
     async def is_of(self, informer: Informer[Any], reached: str) -> bool:
         """Whether this is what has happened to a resource on the server; raise ApiError.
@@ -69,6 +67,14 @@ class History:
         return before is not None and await _found(informer, metadata, reached) is None
 
 
+def _version(line: bytes) -> str:
+    """Return the version of the object of a watch line; empty where it has none."""
+    found = VERSION.findall(line)
+    if len(found) > 1:  # a custom resource has labels before it, which may be named alike
+        return str(decode(line)["object"]["metadata"]["resourceVersion"])
+    return found[0].decode() if found else ""
+
+
 async def _found(
     informer: Informer[Any], metadata: Mapping[str, Any], at: str
 ) -> Mapping[str, Any] | None:
@@ -88,8 +94,4 @@ async def _at(informer: Informer[Any], version: str, path: str, **query: str) ->
 
 def later(*versions: str) -> str:
     """Return the latest of some versions, of which some may be empty."""
-    latest = ""
-    for version in versions:
-        if not latest or is_older(latest, version):
-            latest = version
-    return latest
+    return max(versions, key=lambda one: int(one) if one.isdigit() else -1)

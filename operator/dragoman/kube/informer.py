@@ -122,13 +122,10 @@ class Informer(Generic[Fact]):
                 self.departed(known, None)
             self._tell(known, fact)
 
-    def deleted(self, fact: Fact) -> None:
-        """Delete the stored fact of an object, and tell the observers.
-
-        Args:
-            fact: The object as it was deleted.
-        """
-        known = self._drop(fact)
+    def deleted(self, fact: Fact, *, by_watch: bool = False) -> None:
+        """Delete the stored fact of an object that is gone, and tell the observers."""
+        metadata = fact.metadata
+        known = self.store.drop(metadata.namespace, metadata.name, metadata.uid, by_watch=by_watch)
         self.departed(known, fact)
         if known is not None:
             self._tell(known, None)
@@ -139,7 +136,7 @@ class Informer(Generic[Fact]):
         Args:
             fact: The object as it was last known; it may have changed before it was deleted.
         """
-        known = self._drop(fact)
+        known = self.store.drop(fact.metadata.namespace, fact.metadata.name, fact.metadata.uid)
         if known is not None:
             self.departed(known, None)
             self._tell(known, None)
@@ -180,7 +177,7 @@ class Informer(Generic[Fact]):
             self._malformed(event["type"], item, error)
             return
         if event["type"] == "DELETED":
-            self.deleted(fact)
+            self.deleted(fact, by_watch=True)
         else:
             self.changed(fact)
 
@@ -304,10 +301,6 @@ class Informer(Generic[Fact]):
         for fact in before:
             if self.is_missing(fact, listed):
                 self.missing(fact)
-
-    def _drop(self, fact: Fact) -> Fact | None:
-        metadata = fact.metadata
-        return self.store.drop(metadata.namespace, metadata.name, metadata.uid)
 
     def is_missing(self, fact: Fact, listed: set[str]) -> bool:
         """Whether a fact that was stored before a list began, and still is, is not in the list."""

@@ -182,13 +182,12 @@ class Reflector:
 
     async def _has_own_write(self, reached: str) -> bool:
         """Whether the server has the newest stored fact, unless events have reached its version."""
-        informer, newest = self.informer, self.informer.store.newest
-        known = informer.store.newest_version
+        store, newest = self.informer.store, self.informer.store.newest
+        if store.deleted_last or not is_older(reached, store.newest_version):
+            return not store.deleted_last  # what was deleted last cannot be read
         if newest is None:
-            return not known  # what was deleted last cannot be read
-        if not is_older(reached, known):
-            return True
-        found = await informer.read(newest.metadata.namespace, newest.metadata.name)
+            return False
+        found = await self.informer.read(newest.metadata.namespace, newest.metadata.name)
         return bool(found == newest)  # another history may have given its version to another write
 
     async def _back_off(self, cause: str, error: Exception) -> None:

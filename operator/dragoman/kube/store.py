@@ -84,6 +84,7 @@ class Store(Generic[Fact]):
         self._count = 0
         self._newest = ""
         self._newest_place = ("", "")
+        self.deleted_last = False  # Whether an own deletion follows what was stored last
 
     def __len__(self) -> int:
         """Return how many facts there are."""
@@ -148,13 +149,14 @@ class Store(Generic[Fact]):
         if not is_older(metadata.resource_version, self._newest):
             self._newest = metadata.resource_version
             self._newest_place = (metadata.namespace, metadata.name)
+            self.deleted_last = False
         return True
 
-    def drop(self, namespace: str, name: str, uid: str) -> Fact | None:
+    def drop(self, namespace: str, name: str, uid: str, *, by_watch: bool = False) -> Fact | None:
         """Delete a fact; return the stored one."""
         self._deleted.add(uid)
         self._doubted.discard(uid)
-        self._newest_place = ("", "")  # the deletion is newer, and cannot be read again
+        self.deleted_last |= not by_watch
         stored = self.get(namespace, name)
         if stored is None or stored.metadata.uid != uid:
             return None
@@ -177,7 +179,7 @@ class Store(Generic[Fact]):
         that were deleted after the backup exist again, with their UIDs.
         """
         self._deleted.clear()
-        self._newest, self._newest_place = "", ("", "")
+        self._newest, self._newest_place, self.deleted_last = "", ("", ""), False
         self._doubted = {fact.metadata.uid for fact in self}
 
     def is_past(self, fact: Fact) -> bool:

@@ -457,6 +457,29 @@ async def test_a_server_that_broke_off_but_kept_its_place_is_not_listed_again() 
         await asyncio.wait({task})
 
 
+async def test_after_a_deletion_that_the_watch_told_of_nothing_is_listed_again() -> None:
+    gone = torn(event("DELETED", claim("vanishes", 15)))
+    async with fed(BEFORE, gone, told(ADDED), runs=False) as feed:
+        feed.server.version = 20
+        task = asyncio.create_task(feed.reflector().run())
+        await feed.knows("stays", "new")
+        assert len(feed.server.lists) == 1
+        assert feed.server.requests[-1]["resourceVersion"] == "15"
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def test_a_label_that_is_named_like_the_version_is_none() -> None:
+    """Custom resources have their labels before it."""
+    labelled = claim("new", 25)
+    labels = {"labels": {"resourceVersion": "900"}}
+    labelled["metadata"] = labels | labelled["metadata"]
+    async with fed(BEFORE, torn(event("ADDED", labelled)), told(ADDED_LATER)) as feed:
+        await feed.knows("stays", "vanishes", "new", "later")
+        assert len(feed.server.lists) == 1
+        assert feed.server.requests[-1]["resourceVersion"] == "25"
+
+
 async def test_an_object_that_a_restored_etcd_has_again_shows_in_the_number_of_all() -> None:
     """It was deleted after the backup, before the first list; versions have caught up since."""
     revived = streamed(claim("stays"), claim("vanishes"), claim("revived", 5), version=30)
