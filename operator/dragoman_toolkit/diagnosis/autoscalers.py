@@ -27,7 +27,7 @@ _KEYS = {"autoscalerStatus", "clusterWide", "nodeGroups"}
 _CONDITIONS = ("Launched", "Registered", "Initialized")
 _RESOURCE = re.compile(r'[Rr]esource "([^"]{1,200})"')
 _GROUPS = re.compile(r"\{([^{}]*?) (\d+)->(\d+)(?: \(max: (\d+)\))?\}")
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d")
 STALE = 180
 """Seconds after which a status, which is written each minute, counts as old."""
 SILENT = 300
@@ -137,7 +137,8 @@ def of_pod(facts: AutoscalerFacts, pod: PodFact, *, held: bool = False) -> Itera
     if facts.status is not None or facts.events_of(uid, _OF_CA):
         yield from _scaled(facts, pod, held=held)
     if facts.pools or facts.claims:
-        yield from _nominated(facts, uid)
+        for one in facts.events_of(uid, _OF_KARPENTER)[:1]:
+            yield f"Karpenter, {age(facts.now, when(one))} ago: {said(one)}"
         asks = bool(pod.pod.entries)
         dra = any(REQUESTED_DRIVERS in part(one, "metadata", "annotations") for one in facts.claims)
         if asks and not dra:
@@ -174,11 +175,6 @@ def _scaled(facts: AutoscalerFacts, pod: PodFact, *, held: bool) -> Iterator[str
     yield f"cluster-autoscaler has said nothing about the pod{reasons}"
 
 
-def _nominated(facts: AutoscalerFacts, uid: str) -> Iterator[str]:
-    for one in facts.events_of(uid, _OF_KARPENTER)[:1]:
-        yield f"Karpenter, {age(facts.now, when(one))} ago: {said(one)}"
-
-
 def of_themselves(facts: AutoscalerFacts) -> Iterator[str]:
     """Yield what keeps autoscalers from adding nodes, whichever pod it is for."""
     for found in (_of_status(facts), _of_claims(facts), _of_pools(facts)):
@@ -197,22 +193,17 @@ def _of_status(facts: AutoscalerFacts) -> Iterator[str]:
     if not tree:
         yield "cluster-autoscaler: its status is not in YAML, as since version 1.30, and not read"
         return
-    written = _TIME.match(str(tree.get("time") or ""))
-    old = seconds(facts.now, f"{written[1]}T{written[2]}Z") if written else None
-    if old is not None and old > STALE:
+    written = "T".join(_TIME.findall(str(tree.get("time") or ""))[:2]) + "Z"
+    if (seconds(facts.now, written) or 0) > STALE:
         yield (
-            f"cluster-autoscaler: its status was last written {age(facts.now, _stamp(written))} "
-            "ago: it does not run"
+            f"cluster-autoscaler: its status was last written {age(facts.now, written)} ago: "
+            "it does not run"
         )
     state = str(tree.get("autoscalerStatus") or "Running")
     if state != "Running":
         yield f"cluster-autoscaler: it is {state}"
     for group in facts.groups:
         yield from _of_group(group)
-
-
-def _stamp(found: re.Match[str] | None) -> str:
-    return f"{found[1]}T{found[2]}Z" if found else ""
 
 
 def _of_group(group: Document) -> Iterator[str]:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from dragoman.model.fields import part, parts
-from dragoman_toolkit.queues.facts import Document, Queues, name_of, nanos
+from dragoman_toolkit.queues.amounts import nanos
+from dragoman_toolkit.queues.facts import Document, Queues, name_of
 
 Place = tuple[str, str]
 """A flavor and a resource."""

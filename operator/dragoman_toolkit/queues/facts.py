@@ -8,8 +8,8 @@ from typing import Any
 
 from dragoman.inventory.facts.world import PodFact, World
 from dragoman.inventory.snapshots.snapshot import Snapshot
-from dragoman.model.amounts import AmountError, amount
 from dragoman.model.fields import part, parts
+from dragoman_toolkit.queues.amounts import amounts
 from dragoman_toolkit.queues.managers import Manager, managers
 
 Document = Mapping[str, Any]
@@ -22,20 +22,6 @@ _GROUP = "scheduling.k8s.io/group-name"
 _JOBSET = "jobset.sigs.k8s.io/jobset-name"
 KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology", "kueue.x-k8s.io/elastic-job")
 VOLCANO_GATE = "scheduling.volcano.sh/queue-allocation-gate"
-
-
-def nanos(value: Any) -> int:
-    """Return a quantity in units of 10^-9; 0 for what is none."""
-    try:
-        return amount(str(value)).nanos
-    except (AmountError, ValueError):
-        return 0
-
-
-def amounts(document: Any) -> dict[str, int]:
-    """Return a ResourceList."""
-    found = document if isinstance(document, Mapping) else {}
-    return {str(name): nanos(value) for name, value in found.items()}
 
 
 def name_of(document: Document) -> str:

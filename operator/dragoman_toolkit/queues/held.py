@@ -38,6 +38,8 @@ class Code(StrEnum):
     ADMIN_ACCESS = "AdminAccess"
     CLASS_MOVED = "ClassMoved"
     SHARED_CLAIM = "SharedClaim"
+    EXCLUDED = "Excluded"
+    NO_QUOTA = "NoQuota"
     UNKNOWN_VERSION = "UnknownVersion"
     """It depends on the version of the queue manager, which could not be read."""
 
@@ -171,7 +173,14 @@ class Holders:
         served = set(_resources(pod).values())
         for name, counts in requested(pod.document).items():
             if name not in served and node.node.allocatable.get(name):
-                yield Held(name, sum(counts) * UNIT)
+                for key, amount_ in self._charged(name, sum(counts)):
+                    excluded = key.startswith(self.manager.excluded)
+                    yield Held(key, amount_, Code.EXCLUDED if excluded else None)
+
+    def _charged(self, name: str, count: int) -> Iterator[tuple[str, int]]:
+        """Yield what is charged for so many of an extended resource, transformed."""
+        found = self.manager.transformed.get(name, {name: UNIT})
+        yield from ((key, each * count) for key, each in found.items())
 
     @cached_property
     def classes(self) -> Mapping[str, str]:
@@ -189,7 +198,9 @@ class Holders:
         for name, counts in requested({"metadata": {}, "spec": spec}).items():
             device_class = self.classes.get(name, "")
             mapped = self.manager.charged_as(device_class) if self.manager.maps_resources else None
-            found[mapped.name if mapped else name] += sum(counts) * UNIT
+            for key, value in self._charged(mapped.name if mapped else name, sum(counts)):
+                if not key.startswith(self.manager.excluded):
+                    found[key] += value
         for key, value, _ in self.wanted_of_claims(namespace, spec):
             found[key] += value
         return dict(found)

@@ -6,15 +6,9 @@ from collections.abc import Iterable
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.model.fields import part, parts
+from dragoman_toolkit.queues.amounts import amounts, nanos
 from dragoman_toolkit.queues.cohorts import Cohorts, cohort_of, flavors, reserved
-from dragoman_toolkit.queues.facts import (
-    Document,
-    PodSet,
-    Queues,
-    Workload,
-    amounts,
-    nanos,
-)
+from dragoman_toolkit.queues.facts import Document, PodSet, Queues, Workload
 from dragoman_toolkit.queues.held import Code, Held, Holders
 from dragoman_toolkit.queues.managers import KUEUE, Manager
 from dragoman_toolkit.queues.usage import (
@@ -127,11 +121,15 @@ class KueueRows:
             self.made.add(queue, key, Difference(Code.CLASS_MOVED, moved, subject, Side.CHARGED))
             self.made.add(queue, other, Difference(Code.CLASS_MOVED, moved, subject, Side.HELD))
             over[other] += moved
-        if self.manager.version is None:
-            for key, amount in over.items():
-                if amount < 0:
-                    code, subject = Code.UNKNOWN_VERSION, workload.subject
-                    self.made.add(queue, key, Difference(code, -amount, subject, Side.HELD))
+        for key, amount in over.items():
+            row, code = self.made.of(queue, key), None
+            if not row.flavors and not row.charged:
+                code = Code.NO_QUOTA
+            elif self.manager.version is None:
+                code = Code.UNKNOWN_VERSION
+            if amount < 0 and code is not None:
+                new = Difference(code, -amount, workload.subject, Side.HELD)
+                self.made.add(queue, key, new)
 
     def _podset(self, queue: str, workload: Workload, podset: PodSet) -> dict[str, int]:
         """Return, by key, what is charged beyond every reason; negative for what is held."""

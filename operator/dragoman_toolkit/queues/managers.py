@@ -15,6 +15,7 @@ from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman.model.fields import part, parts
 from dragoman_base.files import UnreadableError
 from dragoman_base.files.yamltext import read
+from dragoman_toolkit.queues.amounts import amounts, quantity_text
 
 Document = Mapping[str, Any]
 Version = tuple[int, int]
@@ -44,6 +45,9 @@ class Manager:
     gates: Mapping[str, bool] = field(default_factory=dict)  # As its configuration sets them
     classes: Mapping[str, Mapped] = field(default_factory=dict)  # Kueue: by DeviceClass
     configured: bool = False  # Whether its configuration was read
+    # Kueue: by extended resource, what is charged for one of it, in units of 10^-9
+    transformed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    excluded: tuple[str, ...] = ()  # Kueue: prefixes of resources that are not charged
 
     def _gate(self, since: Mapping[Version, tuple[str, bool]]) -> bool | None:
         """Return whether a gate is on, which versions name and default differently.
@@ -111,6 +115,9 @@ class Manager:
     def notes(self) -> Iterator[str]:
         """Yield what users have to know of this version."""
         title = TITLES[self.name]
+        for name, found in sorted(self.transformed.items()):
+            charged = " and ".join(f"{quantity_text(each)} of {key}" for key, each in found.items())
+            yield f"{name} is renamed by a transformation: one is charged as {charged or 'nothing'}"
         if self.name == KAI:
             yield "KAI's quotas are shown as it reports them; nothing is computed for them"
         elif self.version is None:
@@ -161,7 +168,20 @@ def _manager(snapshot: Snapshot, name: str) -> Manager:
         return Manager(name, version, gates, configured=bool(config))
     chosen = part(config, "featureGates")
     gates = {**{str(key): value is True for key, value in chosen.items()}, **gates}
-    return Manager(name, version, gates, dict(_mappings(config)), bool(config))
+    excluded = map(str, _listed(part(config, "resources"), "excludeResourcePrefixes"))
+    return Manager(
+        *(name, version, gates, dict(_mappings(config)), bool(config)),
+        transformed=dict(_transformations(config)),
+        excluded=tuple(excluded),
+    )
+
+
+def _transformations(config: Document) -> Iterator[tuple[str, dict[str, int]]]:
+    """Yield what Kueue charges for one of a resource; without a strategy it is retained."""
+    for one in parts(config, "resources", "transformations"):
+        name = str(one.get("input") or "")
+        kept = {} if one.get("strategy") == "Replace" else {name: 10**9}
+        yield name, {**kept, **amounts(one.get("outputs"))}
 
 
 def _tree(text: str) -> Document:

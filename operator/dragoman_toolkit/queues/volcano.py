@@ -7,14 +7,8 @@ from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.queuekinds import KAI_LABEL
 from dragoman.model.fields import part
-from dragoman_toolkit.queues.facts import (
-    Document,
-    Queues,
-    amounts,
-    key_of,
-    labels_of,
-    nanos,
-)
+from dragoman_toolkit.queues.amounts import amounts, nanos
+from dragoman_toolkit.queues.facts import Document, Queues, key_of, labels_of
 from dragoman_toolkit.queues.held import Code, Holders
 from dragoman_toolkit.queues.managers import KAI, VOLCANO, Manager
 from dragoman_toolkit.queues.usage import (

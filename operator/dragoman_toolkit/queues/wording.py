@@ -18,6 +18,8 @@ WHY = {
     Code.ADMIN_ACCESS: "with admin access",
     Code.CLASS_MOVED: "whose class is not the one that was charged",
     Code.SHARED_CLAIM: "shared with another queue, and charged in both",
+    Code.EXCLUDED: "excludeResourcePrefixes leaves it out",
+    Code.NO_QUOTA: "its ClusterQueue has no quota for it",
     Code.UNKNOWN_VERSION: "not charged; why depends on the version of the queue manager",
 }
 

@@ -11,6 +11,7 @@ from tests.support.dra import Desk, invoke
 from tests.support.manifests import Json
 from tests.support.worlds.plugins import GPU, NVIDIA, node
 from tests.support.worlds.queues import (
+    MAPPING,
     cluster_queue,
     devices,
     held,
@@ -198,6 +199,60 @@ def test_each_difference_has_its_code_and_amount(
     (row,) = answered(tmp_path, *world, *manifests)
     assert (row["charged"], row["held"], codes(row)) == (charged, held_, expected)
     assert row["unexplained"] == 0
+
+
+MIG, MEMORY = "nvidia.com/mig-4g.20gb", "example.com/memory"
+
+
+@pytest.mark.parametrize(
+    ("config", "quota", "charged", "expected"),
+    [
+        pytest.param(
+            f"transformations: [{{input: {MIG}, strategy: Replace, outputs: {{{MEMORY}: 20Gi}}}}]",
+            *((MEMORY, "100Gi", "40Gi"), {MEMORY: 40 * 2**30}, [(MEMORY, 40 * 2**30, [])]),
+            id="replaced",
+        ),
+        pytest.param(
+            f"transformations: [{{input: {MIG}, outputs: {{{MEMORY}: 20Gi}}}}]",
+            (MEMORY, "100Gi", "40Gi"),
+            {MEMORY: 40 * 2**30},
+            [(MEMORY, 40 * 2**30, []), (MIG, 2, [("NoQuota", 2, "ml/train")])],
+            id="retained",
+        ),
+        pytest.param(
+            "excludeResourcePrefixes: [nvidia.com]",
+            *(("example.com/x", "8", "0"), {}, [("example.com/x", 0, [])]),
+            id="excluded",
+        ),
+        pytest.param(
+            "quotaCheckStrategy: IgnoreUndeclared",
+            *(("example.com/x", "8", "0"), {}, [("example.com/x", 0, [])]),
+            id="without a quota",
+        ),
+    ],
+)
+def test_what_a_configuration_renames_or_leaves_out_is_explained(
+    tmp_path: Path,
+    config: str,
+    quota: tuple[str, str, str],
+    charged: dict[str, int],
+    expected: list[Any],
+) -> None:
+    pod = pod_of("train", 0, "p", limits={MIG: "2"})
+    resource, nominal, used = quota
+    rows = answered(
+        tmp_path,
+        *kueue(config=f"{MAPPING}  {config}\n"),
+        node("p", allocatable={"pods": "110", MIG: "8"}),
+        *cluster_queue("team", nominal, used, resource=resource),
+        workload("train", "team", 1, charged),
+        pod,
+    )
+    if not charged:
+        code = "Excluded" if "exclude" in config else "NoQuota"
+        expected = [*expected, (MIG, 2, [(code, 2, "ml/train")])]
+    assert [(row["resource"], row["held"], codes(row)) for row in rows] == expected
+    assert {row["unexplained"] for row in rows} == {0}
 
 
 def test_a_number_that_no_reason_explains_is_named_and_fails(tmp_path: Path) -> None:
