@@ -71,7 +71,7 @@ class EventRecorder:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._reported: Recent[tuple[str, str, str], float] = Recent(CAUSES_LIMIT)
+        self._reported: Recent[int, float] = Recent(CAUSES_LIMIT)  # By hash: notes hold 30 MiB
         self._waiting: OrderedDict[str, deque[_Event]] = OrderedDict()
         self._count = 0
         self._delayed: set[asyncio.TimerHandle] = set()
@@ -100,7 +100,7 @@ class EventRecorder:
                 posted under the first that the API server does not have for this object and reason.
         """
         # Numbers in a note, as a quota's usage, do not make it another cause.
-        cause = (regarding.uid, reason, subject + DIGITS.sub("0", note))
+        cause = hash((regarding.uid, reason, subject + DIGITS.sub("0", note)))
         now = surroundings.monotonic()
         if now - self._reported.get(cause, float("-inf")) < REPEAT_AFTER:
             return

@@ -7,9 +7,10 @@ the caller to find out, by evaluation.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
-from dragoman_base.words.spelling import MAX_CANDIDATES, edit_distance
+from dragoman_base.words import listed, natural
+from dragoman_base.words.spelling import MAX_CANDIDATES, closest, edit_distance
 
 CANDIDATES = 3
 """Candidates for one name."""
@@ -28,12 +29,17 @@ def near(name: str, known: Collection[str], *, most: int = CANDIDATES) -> tuple[
     """
     if not name or name in known:
         return ()
-    ranked: list[tuple[int, int, str]] = []
-    for _, one in zip(range(MAX_CANDIDATES), sorted(known), strict=False):
-        rank = _rank(name, one)
-        if rank is not None:
-            ranked.append((*rank, one))
-    return tuple(one for _, _, one in sorted(ranked)[:most])
+    ranks = ((_rank(name, one), one) for one in sorted(known)[:MAX_CANDIDATES])
+    return tuple(one for _, one in sorted(found for found in ranks if found[0])[:most])
+
+
+def did_you_mean(name: str, known: Collection[str], said: Mapping[str, str] | None = None) -> str:
+    """Return a hint: names that go on as this one begins, else the nearest, as `said` has them."""
+    longer = sorted((one for one in known if len(name) > 2 and one.startswith(name)), key=natural)
+    alike = [one for one in known if one[:2] == name[:2]] or known  # Of many, some are compared
+    found = longer or filter(None, [closest(name, alike)])
+    names = listed((said[one] if said else one for one in found), CANDIDATES)
+    return f"; did you mean {names}?" if names else ""
 
 
 def _rank(name: str, known: str) -> tuple[int, int] | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dragoman_base.words import listed, natural
-from dragoman_base.words.spelling import closest
+from dragoman_base.words.nearnames import did_you_mean
 from dragoman_toolkit.dra.reports import Unusable
 
 if TYPE_CHECKING:  # heavy, and not needed for --help
@@ -75,21 +75,14 @@ def elsewhere(key: str, known: Iterable[str], command: str) -> str:
     there = [*known]
     places = sorted(one.partition("/")[0] for one in there if one.partition("/")[2] == name)
     if places:
-        listed = ", ".join(places[:SHOWN])
-        return f"; it is in namespace {listed}: {command} -n {places[0]}"
+        return f"; it is in namespace {', '.join(places[:SHOWN])}: {command} -n {places[0]}"
     here = [one.partition("/")[2] for one in there if one.startswith(f"{namespace}/")]
-    if near := closest(name, here):
-        return f"; did you mean {near}?"
     anywhere = {one.partition("/")[2]: one for one in there}
-    if near := closest(name, anywhere):
-        return f"; did you mean {anywhere[near]}?"
-    return ""
+    return did_you_mean(name, here) or did_you_mean(name, anywhere, anywhere)
 
 
 def near_names(name: str, known: Sequence[str], what: str) -> str:
     """Return the nearest name, or all names where they are few."""
-    if near := closest(name, known):
-        return f"; did you mean {near}?"
-    if not known:
-        return f"; there are no {what}: is a DRA driver installed?"
-    return f"; there are {listed(sorted(known, key=natural), SHOWN)}"
+    every = listed(sorted(known, key=natural), SHOWN)
+    there = f"are {every}" if known else f"are no {what}: is a DRA driver installed?"
+    return did_you_mean(name, known) or f"; there {there}"

@@ -21,6 +21,7 @@ _NARROW = 12
 """Letters to which a column can be folded; narrower ones, as numbers, stay whole."""
 _SIGNS = ".-:=@,"
 """Behind these a name may go on in the next line."""
+_MARK = re.compile(r"\s*(?:[*!•] |-> )?")  # What stands before the text of a line
 _GAPS = (3, 2)
 """Spaces between columns, as kubectl has them, and where room is short."""
 _STYLES: Mapping[str, str] = {
@@ -111,11 +112,16 @@ def text_lines(text: str | Cell, on: Screen) -> Iterator[str]:
     """Yield a paragraph, wrapped between words behind its own indentation."""
     cell = text if isinstance(text, Cell) else Cell(text)
     for line in plain(cell.text).split("\n"):
-        indent = line[: len(line) - len(line.lstrip())] if line.strip() else ""
-        room = max(on.width - len(indent), 1)
-        for part in _wrapped(line[len(indent) :], room) if _width(line) > on.width else (line,):
-            whole = part if part is line else indent + part
-            yield _styled(whole.rstrip(), cell.style, on)
+        for part in _hanging(line, on.width):
+            yield _styled(part.rstrip(), cell.style, on)
+
+
+def _hanging(line: str, width: int) -> list[str]:
+    """Wrap a line behind its indentation and its mark, so that `* a` goes on below `a`."""
+    mark = _MARK.match(line) if _width(line) > width else None
+    indent = mark.end() if mark else 0
+    first, *rest = _wrapped(line[indent:], max(width - indent, 1))
+    return [line[:indent] + first, *(" " * indent + one for one in rest)]
 
 
 def _natural(table: Table) -> list[int]:
@@ -151,7 +157,7 @@ def _drawn(table: Table, widths: Sequence[int], gap: int, on: Screen) -> Iterato
     rows = [tuple(Cell(one, "bold") for one in table.headers)] if on.headers else []
     for row in (*rows, *table.rows):
         cells = [
-            [part for line in _text(one).split("\n") for part in _wrapped(line, width)]
+            [part for line in _text(one).split("\n") for part in _hanging(line, width)]
             for one, width in zip(row, widths, strict=True)
         ]
         styles = [one.style if isinstance(one, Cell) else "" for one in row]
@@ -185,7 +191,7 @@ def _stacked(table: Table, on: Screen) -> Iterator[str]:
                 rest += [
                     "  " + _styled(part, style, on)
                     for line in text.split("\n")
-                    for part in _wrapped(line, max(on.width - 2, 1))
+                    for part in _hanging(line, max(on.width - 2, 1))
                 ]
             elif head and _width(_bare(head[-1])) + _GAPS[0] + _width(said) <= on.width:
                 head[-1] += " " * _GAPS[0] + _styled(said, style, on)

@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from dragoman_base.files import UnreadableError, documents, reason
-from dragoman_base.words.spelling import closest
+from dragoman_base.words.nearnames import did_you_mean
 from dragoman_toolkit.shapes.shape import Shape, ShapeError, parse
 
 SHIPPED = Path(__file__).parent / "machines"
@@ -74,11 +74,7 @@ def named(name: str, option: Path | None = None) -> Shape:
         if name in (one.name, one.machine):
             return one
     names = [text for one in shapes for text in (one.name, one.machine)]
-    near: list[str] = []
-    while len(near) < 3 and (found := closest(name, [one for one in names if one not in near])):
-        near.append(found)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
     raise ShapeError(
-        f"no shape of {name} is recorded{hint}. `kubectl dra shapes list` shows all; "
-        f"`kubectl dra shapes record NODE` makes one from a node, --shapes DIR reads it"
+        f"no shape of {name} is recorded{did_you_mean(name, names)}. `kubectl dra shapes list` "
+        f"shows all; `kubectl dra shapes record NODE` makes one from a node, --shapes DIR reads it"
     )

@@ -14,7 +14,7 @@ from dragoman.kube.client import Client
 from dragoman.kube.errors import ApiError
 from dragoman.model.fields import MalformedObjectError
 from dragoman.model.metadata import Metadata
-from dragoman_base.words.spelling import closest
+from dragoman_base.words.nearnames import did_you_mean
 from dragoman_toolkit.diagnosis.files import PlannedCluster, overlaid
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.cluster import subjects
@@ -91,8 +91,7 @@ def reports(  # noqa: PLR0913, PLR0917 — one parameter for each option
     world = parse(planned.snapshot)
     inventory = take(world, source.profile(world))
     if node and node not in world.nodes and "nodes" in world.listed:
-        near = closest(node, world.nodes.keys())
-        raise Unusable(f"node {node} not found{f'; did you mean {near}?' if near else ''}")
+        raise Unusable(f"node {node} not found{did_you_mean(node, world.nodes)}")
     with ProgressLine() as progress, TimeBudget(timeout, clock=time.thread_time):
         unsure = tuple(notes.unknown_labels(source, planned))
         view = DiagnosisView(

@@ -10,6 +10,7 @@ from dragoman.inventory.usage.summary import count_free, holder_names
 from dragoman.model.deviceclass import DeviceClass
 from dragoman.model.deviceid import PoolID
 from dragoman_base.words import counted, listed
+from dragoman_base.words.nearnames import did_you_mean
 from dragoman_base.words.spelling import closest
 from dragoman_cel import selectors
 from dragoman_cel.errors import CompileError
@@ -122,8 +123,7 @@ def _names(device: InventoryDevice, kind: str, domain: str) -> Iterator[str]:
 def node(inventory: Inventory, name: str) -> Report:
     """Say which devices a node has, who uses them, and what is wrong with its pools."""
     if name not in inventory.world.nodes:
-        near = closest(name, inventory.world.nodes.keys())
-        hint = f"; did you mean {near}?" if near else ""
+        hint = did_you_mean(name, inventory.world.nodes)
         raise missing(inventory.world, f"node {name} not found{hint}", "nodes")
     devices = [one for one in inventory.devices.values() if one.node == name]
     pools = [one for one in inventory.pools.values() if one.node == name]

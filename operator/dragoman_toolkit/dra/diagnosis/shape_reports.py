@@ -10,7 +10,7 @@ import yaml
 
 from dragoman.cli.terminal import say
 from dragoman.model.fields import part
-from dragoman_base.words.spelling import closest
+from dragoman_base.words.nearnames import did_you_mean
 from dragoman_toolkit.dra.output import Exit, Report, Table, Unusable
 from dragoman_toolkit.shapes import known
 from dragoman_toolkit.shapes.nodes import INSTANCE_TYPE
@@ -84,8 +84,7 @@ def record(source: Source, node: str, name: str) -> Exit:
     snapshot = source.read(("nodes", "resourceslices"))
     nodes = {str(part(one, "metadata").get("name") or ""): one for one in snapshot.of("nodes")}
     if node not in nodes:
-        near = closest(node, nodes)
-        raise Unusable(f"node {node} not found{f'; did you mean {near}?' if near else ''}")
+        raise Unusable(f"node {node} not found{did_you_mean(node, nodes)}")
     slices = _slices(snapshot, node)
     if not slices:
         raise Unusable(f"node {node} has no ResourceSlices: there is nothing to record")

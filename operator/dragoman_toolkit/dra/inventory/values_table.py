@@ -3,7 +3,7 @@
 from dragoman.inventory.facts.parser import parse
 from dragoman.inventory.inventory import take
 from dragoman_base.words import listed
-from dragoman_base.words.spelling import closest
+from dragoman_base.words.nearnames import did_you_mean
 from dragoman_toolkit import attributevalues
 from dragoman_toolkit.attributevalues import ValueRow
 from dragoman_toolkit.dra import notes
@@ -21,8 +21,7 @@ def report(source: Source, attribute: str) -> Report:
     drivers, found = attributevalues.rows(inventory, attribute)
     if not drivers:
         known = attributevalues.attributes(inventory)
-        near = closest(attribute, known)
-        hint = f"; did you mean {near}?" if near else f"; there are {listed(known, 10) or 'none'}"
+        hint = did_you_mean(attribute, known) or f"; there are {listed(known, 10) or 'none'}"
         raise missing(world, f"no device has attribute {attribute}{hint}", "resourceslices")
     headers = ("NODE", "VALUE", *(one.upper() for one in drivers), "PAIRS")
     document = {

@@ -38,6 +38,7 @@ VALUE_LENGTH = 256
 class Dot:
     """One device on the map."""
 
+    driver: str  # Its driver
     name: str  # Its name within the pool
     state: DeviceState  # Its state
     text: str  # State and holders in words
@@ -146,7 +147,7 @@ def _dot(device: InventoryDevice) -> Dot:
         parts.append("tainted" if device.state is not DeviceState.TAINTED else _first_taint(device))
     text = ", ".join(filter(None, parts))
     marked = bool(device.taints) and device.state is not DeviceState.TAINTED
-    return Dot(device.id.device, device.state, text, marked)
+    return Dot(device.id.driver, device.id.device, device.state, text, marked)
 
 
 def _first_taint(device: InventoryDevice) -> str:

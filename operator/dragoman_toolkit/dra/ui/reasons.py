@@ -1,11 +1,13 @@
 """Why a pod waits, in one line of the page."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from dragoman_base.words import listed
 from dragoman_toolkit.dra.output import Report
 
+_SUBJECT = re.compile(r"\APod \S+ (\w)")  # On the page the pod's name stands above the line
 NAMED = 2
 """Nodes that the line names."""
 
@@ -20,6 +22,7 @@ def reason(found: Report) -> str:
         more = f" and {len(fits) - 1} more" if len(fits) > 1 else ""
         return f"fits now on {fits[0]}{more}"
     first = next((str(one) for one in found.blocks if isinstance(one, str) and one), "")
+    first = _SUBJECT.sub(lambda subject: subject[1].upper(), first)
     if document.get("causes"):
         return first
     return _nearest(document.get("groups") or ()) or first

@@ -226,6 +226,8 @@ def test_what_is_elsewhere_is_found_there(desk: Desk) -> None:
     assert "it is in namespace ml: kubectl dra explain pod trainer -n ml" in found.stderr
     assert "did you mean ml/trainer?" in invoke("explain", "trainr", "--snapshot", desk.file).stderr
     assert "did you mean trainer?" in invoke("explain", "ml/trainr", "--snapshot", desk.file).stderr
+    # The beginning of a name, as people shorten the names of pods
+    assert "did you mean trainer?" in invoke("explain", "ml/tra", "--snapshot", desk.file).stderr
     assert desk.run("explain", "trainer", "-A") == desk.run("explain", "trainer", "-n", "ml")
     assert (
         "it is in namespace ml" in invoke("who", "gpu", "--snapshot", desk.file, "-n", "x").stderr

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from dragoman_toolkit.dra.output import Report, Table, show
-from dragoman_toolkit.dra.tables import Cell, Screen, table_lines
+from dragoman_toolkit.dra.tables import Cell, Screen, table_lines, text_lines
 
 CLASSES = Table(
     ("CLASS", "DRIVER", "DEVICES", "FREE", "USED", "TAINTED", "HELD", "LOST", "PENDING"),
@@ -134,3 +134,15 @@ def test_a_long_name_is_cut_where_its_parts_end() -> None:
         "com/node-4/    gpu-h7x2c      NoneOfTheEffe  one two three\n"
         "gpu-3                         cts"
     )
+
+
+def test_a_wrapped_line_goes_on_behind_its_mark() -> None:
+    text = "* node-b when pool a is complete\n! pool b is incomplete\n  -> kubectl dra hold node-b"
+    assert [*text_lines(text, Screen(width=20))] == [
+        "* node-b when pool a",
+        "  is complete",
+        "! pool b is",
+        "  incomplete",
+        "  -> kubectl dra",
+        "     hold node-b",
+    ]

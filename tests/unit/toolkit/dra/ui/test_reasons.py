@@ -44,3 +44,9 @@ def test_the_first_of_many_alike_are_named_in_the_order_of_people() -> None:
     nodes = map(objects.node, names)
     line = said(*nodes, device_class(), *pools, claim(), waiting())
     assert line.startswith("node-1, node-2 and 1 more: ")
+
+
+def test_the_line_does_not_repeat_the_name_above_it() -> None:
+    node = objects.node("node-1"), pool("node-1", 2)
+    line = said(*node, device_class(), claim(count=9), waiting())
+    assert line.startswith("Can never fit: 9 devices on one node wanted")
