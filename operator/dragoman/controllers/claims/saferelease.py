@@ -16,7 +16,6 @@ from dragoman.kube.client import find, items
 from dragoman.kube.errors import ApiError
 from dragoman.kube.recent import Recent
 from dragoman.kube.resources import LEASES, NAMESPACES
-from dragoman.kube.store import DELETED_LIMIT
 from dragoman.logs import logger
 from dragoman.model.claim import Claim
 from dragoman.model.departure import Departure, recorded
@@ -33,6 +32,8 @@ NAMESPACE_INTERVAL = 10.0
 """Seconds between two looks whether namespaces are deleted whose claims wait, and are deleted."""
 NAMESPACES_AT_ONCE = 32
 """Namespaces of one look."""
+LEFT_LIMIT = 100_000
+"""Pods that left, or ended, of which this is kept."""
 RECORD_RETRY = 300.0
 """Seconds after which a record that the API server refused is tried again."""
 
@@ -70,10 +71,10 @@ class SafeReleaser:
         """Observe pods that leave."""
         # Consumers that are waited for, by key of their claim
         self.left: dict[ObjectKey, tuple[Left, ...]] = {}
-        self._ended: Recent[str, None] = Recent(DELETED_LIMIT)
-        self._seen: Recent[str, Departure] = Recent(DELETED_LIMIT)
-        self._missed: Recent[str, Departure] = Recent(DELETED_LIMIT)
-        self._unrecorded: Recent[ObjectKey, tuple[str, float]] = Recent(DELETED_LIMIT)
+        self._ended: Recent[str, None] = Recent(LEFT_LIMIT)
+        self._seen: Recent[str, Departure] = Recent(LEFT_LIMIT)
+        self._missed: Recent[str, Departure] = Recent(LEFT_LIMIT)
+        self._unrecorded: Recent[ObjectKey, tuple[str, float]] = Recent(LEFT_LIMIT)
         self._ready_again: dict[str, float] = {}
         self._heartbeats: dict[str, Heartbeat] = {}
         # Since when namespaces are known to be deleted

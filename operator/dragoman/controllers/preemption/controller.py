@@ -299,8 +299,7 @@ class PreemptionController:
 
         Args:
             found: The plans.
-            known: UIDs of preemptions whose reservations the plans know. Those that begin here
-                are not among them, and go on beside this.
+            known: UIDs of preemptions whose reservations the plans know; none that begins here.
 
         Returns:
             For each plan with victims why not, empty where one began; and whether a limit that
