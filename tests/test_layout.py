@@ -61,7 +61,7 @@ BUDGETS = {
     "configs": 4_500,
     "webhooks": 2_600,
     "dragoman": 43_750,
-    "toolkit": 36_550,
+    "toolkit": 36_600,
     "drivers": 9_800,
 }
 """Lines of each package. Raise one by a commit that does nothing else and says why."""
