@@ -60,7 +60,8 @@ def made(
         note = ""
         if one.serving is not None:
             served = {device.id for device in sources.selected(one.serving)}
-            if not devices or served == {device.id for device in devices}:
+            same = not devices or served == {device.id for device in devices}
+            if same and not sources.selects_no_parts(one):
                 continue
             note = (
                 f"class {one.serving.name} names {one.name} and selects other devices: the newest "

@@ -77,7 +77,8 @@ resources there.
 StaleCapacity: In Kubernetes 1.34 the mere key in status.allocatable keeps the class from serving
 a node whose plug-in has ended.
 > delete the Node object after the drain; the kubelet makes it again
-NoClass: No DeviceClass names the resource.
+NoClass: No DeviceClass names the resource, or the one that does selects GPUs where nodes count MIG
+devices.
 > kubectl dra migrate classes
 NoDevices: The driver publishes devices on these nodes, and none that stands for the resource,
 such as a GPU in MIG mode for nvidia.com/gpu.

@@ -42,7 +42,7 @@ _NOTED = frozenset({Code.CDI_NEEDED, Code.GREATER_THAN_ONE_ALLOWED})
 """Of settings of a plug-in: what users have to know."""
 _OF_RESOURCES = _NOTED | {Code.BOTH_SOURCES, Code.AUTOSCALER_WAITS}
 """What is said of the resource alone."""
-_USED = frozenset({Code.SELECTOR_LOST, Code.MULTUS_ATTACHMENT})
+_USED = frozenset({Code.SELECTOR_LOST, Code.MULTUS_ATTACHMENT, Code.MPS_LOST})
 """What breaks for a resource, and blocks the pods that ask for it."""
 
 
@@ -253,6 +253,8 @@ class _View:
 
     def _of_resource(self, one: Resource) -> Iterator[Loss]:
         yield from self._served(one)
+        if one.selecting is None:  # it stays on its plug-in, and keeps what that does
+            return
         yield from self._shared(one)
         yield from self._configured(one)
         for node in one.of(NodeSource.BOTH):
@@ -322,6 +324,9 @@ class _View:
             )
         elif one.serving is None:
             yield Loss(Code.NO_CLASS, Rank.BLOCKS, one.name, f"no class serves {one.name}")
+        elif self.sources.selects_no_parts(one):
+            text = f"class {one.serving.name} serves {one.name} and selects no MIG devices"
+            yield Loss(Code.NO_CLASS, Rank.BLOCKS, one.name, text)
 
     def _shared(self, one: Resource) -> Iterator[Loss]:
         if one.replicas > 1 and one.selecting:
@@ -338,7 +343,10 @@ class _View:
 
     def of_workload(self, one: Asking) -> WorkloadReport:
         """Return the outcome for a workload."""
-        losses = tuple(_unique([*self._asked(one), *self._pods(one), *self._lost(one)]))
+        found = [*self._asked(one)]
+        if any(self._moves(name) for name in one.resources):
+            found += [*self._pods(one), *self._lost(one)]
+        losses = tuple(_unique(found))
         return WorkloadReport(one, self._answer(one, losses), losses)
 
     def _answer(self, one: Asking, losses: Iterable[Loss]) -> Answer:
@@ -352,6 +360,11 @@ class _View:
             return Answer.UNKNOWN
         return Answer.CHANGE if blocks else Answer.UNCHANGED
 
+    def _moves(self, resource: str) -> bool:
+        """Whether devices stand for a resource: another one stays on its plug-in."""
+        found = self.resources.get(resource)
+        return found is not None and found.selecting is not None
+
     def _asked(self, one: Asking) -> Iterator[Loss]:
         """Yield losses of the resources that a workload asks for."""
         for name in one.resources:
@@ -359,9 +372,9 @@ class _View:
             if found is None:
                 continue
             for loss in self.lost[name]:
-                if loss.code in (Code.REPLICAS_LOST, Code.MPS_LOST):
+                if loss.code is Code.REPLICAS_LOST and found.selecting:
                     total = one.total(name)
-                    if found.replicas > 1 and found.selecting and total > found.then:
+                    if found.replicas > 1 and total > found.then:
                         how = f"{found.strategy}, {found.replicas} replicas"
                         text = f"{total} are asked for, {found.then} devices remain ({how})"
                         yield Loss(loss.code, Rank.BLOCKS, name, text)
@@ -372,7 +385,7 @@ class _View:
             serves = found.serving.name if found.serving else class_name(name, ())
             for code, text in self.beside.queues.served(name, serves, one.namespace, one.queue):
                 yield Loss(code, Rank.BLOCKS, name, text)
-            if not self.gate.on:
+            if not self.gate.on and found.selecting:
                 yield Loss(
                     Code.GATE_OFF,
                     Rank.BLOCKS,
@@ -383,7 +396,8 @@ class _View:
     def _pods(self, one: Asking) -> Iterator[Loss]:
         for pod in one.pods:
             spec = pod.spec
-            counts = [count for found in pod.requests.values() for count in found]
+            moving = (found for name, found in pod.requests.items() if self._moves(name))
+            counts = [count for found in moving for count in found]
             if sum(counts) > CLAIM_LIMIT or len(counts) > CLAIM_LIMIT:
                 yield Loss(
                     Code.TOO_MANY_DEVICES,
@@ -431,7 +445,13 @@ class _View:
         for name in one.resources:
             each = one.each(name)
             found = self.resources.get(name)
-            if each > 1 and found and found.most > each and name.startswith(_LINKED):
+            if (
+                each > 1
+                and found
+                and found.selecting
+                and found.most > each
+                and name.startswith(_LINKED)
+            ):
                 yield Loss(
                     Code.LINK_ALIGNMENT,
                     Rank.BREAKS,

@@ -9,7 +9,7 @@ from dragoman_toolkit.migration.classes import class_name
 from dragoman_toolkit.migration.counterparts import NVIDIA
 from dragoman_toolkit.migration.sources import Resource, Sources
 
-_PRODUCT = "nvidia.com/gpu.product"
+PRODUCT = "nvidia.com/gpu.product"
 _SHARED = "-SHARED"
 _MIG_CLASS = "mig.nvidia.com"
 """The class of NVIDIA's chart that selects MIG devices of all profiles."""
@@ -58,7 +58,7 @@ class Served:
         gpu-feature-discovery writes a product with `-` for spaces, and `-SHARED` behind it where
         pods share GPUs.
         """
-        if label != _PRODUCT:
+        if label != PRODUCT:
             return ""
         names = {
             str(one.content.attributes.get("productName", {}).get("string") or "")

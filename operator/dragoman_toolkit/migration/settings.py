@@ -95,7 +95,7 @@ class Settings:
         configs = tuple(reader.configs())
         return cls(
             configs,
-            tuple(reader.pools()),
+            tuple(_told_apart([*reader.pools()])),
             frozenset(names) - {""},
             {one.keyed[0]: reader.keys[one.keyed[0]] for one in configs if one.keyed[0]},
         )
@@ -331,6 +331,19 @@ def _pool(
         if not filters[-1] and fields.get("drivers"):
             lost.add("drivers")
     return Pool(name, prefix, tuple(filters), tuple(sorted(lost)), nodes)
+
+
+def _told_apart(pools: Sequence[Pool]) -> Iterator[Pool]:
+    """Yield pools; those whose kernel drivers alone tell them from others lose that field."""
+    for one in pools:
+        alike = [
+            other
+            for other in pools
+            if one.filters == other.filters and (one.name, one.prefix) != (other.name, other.prefix)
+            if not (one.nodes and other.nodes and one.nodes != other.nodes)
+        ]
+        lost = {*one.lost, "drivers"} if alike else one.lost
+        yield replace(one, lost=tuple(sorted(lost)))
 
 
 def _of_tree(

@@ -14,10 +14,13 @@ from typing import Any
 from dragoman.allocation.extendedresources import class_of, is_extended
 from dragoman.inventory.inventory import Classes, Inventory, InventoryDevice
 from dragoman.model.amounts import AmountError, amount
+from dragoman.model.device import parse_device
 from dragoman.model.deviceclass import DeviceClass
+from dragoman.model.deviceid import DeviceID
 from dragoman.model.fields import part, parts
 from dragoman_base.words import natural
 from dragoman_toolkit.migration.counterparts import (
+    NVIDIA,
     SRIOV,
     Around,
     Counterpart,
@@ -27,6 +30,15 @@ from dragoman_toolkit.migration.counterparts import (
 from dragoman_toolkit.migration.settings import NOTHING_SAID, Settings
 
 Document = Mapping[str, Any]
+_GPU = "nvidia.com/gpu"
+_LIKE = {
+    name: {"string": value}
+    for name, value in (
+        *(("uuid", "GPU-0"), ("profile", "1g.5gb"), ("productName", "NVIDIA A100-SXM4-40GB")),
+        *(("brand", "Nvidia"), ("architecture", "Ampere")),
+    )
+} | {name: {"version": "12.0.0"} for name in ("driverVersion", "cudaDriverVersion")}
+"""Attributes of a device of dra-driver-nvidia-gpu."""
 
 
 class NodeSource(StrEnum):
@@ -202,6 +214,24 @@ class Sources:
             if one.content and self._evaluator.selects(kind, one.id, one.content)
         )
 
+    def selects_no_parts(self, one: Resource) -> bool:
+        """Whether nodes count MIG devices as GPUs, and the class that serves them selects none.
+
+        A class is asked about devices like those of the driver, which publishes them too late.
+        """
+        if one.serving is None or one.mig != "single" or not one.name.startswith(_GPU):
+            return False
+        labels = (part(node, "metadata", "labels") for node in self._with(one.name))
+        if not any(map(_in_parts, labels)):
+            return False
+        whole, piece = ({**_LIKE, "type": {"string": kind}} for kind in ("gpu", "mig"))
+        evaluator = Classes(self.inventory.profile)
+        like = DeviceID(NVIDIA, "", "")
+        return [
+            evaluator.selects(one.serving, like, parse_device(device, NVIDIA, "").content)
+            for device in ({"name": "like", "attributes": found} for found in (whole, piece))
+        ] == [True, False]
+
     def _with(self, resource: str) -> Iterable[Document]:
         for node in self.nodes:
             if resource in part(node, "status", "allocatable"):
@@ -266,6 +296,14 @@ class Sources:
             for one in self.inventory.devices.values()
             if one.id.driver == driver and one.content
         ]
+
+
+def _in_parts(labels: Document) -> bool:
+    """Whether a node's GPUs are in MIG mode, by gpu-feature-discovery or NVIDIA's MIG manager."""
+    product, wanted = (
+        str(labels.get(f"nvidia.com/{one}")) for one in ("gpu.product", "mig.config")
+    )
+    return "-MIG-" in product or wanted not in ("None", "", "all-disabled")
 
 
 def count(amounts: Document, resource: str) -> int:

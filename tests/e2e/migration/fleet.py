@@ -92,11 +92,11 @@ class Fleet:
     kinds: list[Kind]
 
 
-def fleet(seed: int) -> Fleet:
-    """Make a world; of a seed always the same one."""
+def fleet(seed: int, name: str = "") -> Fleet:
+    """Make a world; of a seed always the same one, but for its name."""
     chance = random.Random(f"migration {seed}")
     single = chance.random() < 1 / 3  # MIG strategy of all nodes
-    name = f"fleet-{seed}"
+    name = name or f"fleet-{seed}"
     kinds = [SINGLE if single else GPU, *chance.sample([MIG, AMD, GAUDI], chance.randint(0, 2))]
     if single:
         kinds = [one for one in kinds if one is not MIG]

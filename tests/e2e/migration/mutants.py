@@ -28,15 +28,15 @@ MOST = 60
 def main(wanted: Sequence[str]) -> int:
     """Hunt mutants; return how many no world finds."""
     missed = 0
-    with worlds.control_plane() as plane, patch.object(worlds, "SETTLE", SETTLE):
-        for name, (plant, fit) in MUTANTS.items():
+    with worlds.control_plane() as plane, patch.multiple(worlds, SETTLE=SETTLE, MOST_TIMES=8):
+        for number, (name, (plant, fit)) in enumerate(MUTANTS.items()):
             if wanted and name not in wanted:
                 continue
             started = time.monotonic()
             found = "MISSED"
             with plant():
                 for seed in (one for one in SEEDS if fit(fleet(one))):
-                    if problems := worlds.play(plane, seed).problems:
+                    if problems := worlds.play(plane, seed, f"fault-{number}-{seed}").problems:
                         found = f"seed {seed}: {problems[0]}"
                     if problems or time.monotonic() - started > MOST:
                         break

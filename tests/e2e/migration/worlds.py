@@ -36,6 +36,8 @@ DONE = Path("build/migration-worlds")
 QUOTA = "resourcequota-controller"
 SETTLE = 60.0
 MOST_STEPS = 400
+MOST_TIMES = 20
+"""How often the same steps of a node may be left: some worlds are asked after single steps."""
 
 
 @contextmanager
@@ -276,6 +278,7 @@ class Play:
     def _move(self, *options: str) -> None:
         """Execute plans until one has no steps left."""
         going: list[tuple[str, Json]] = []
+        tried: Counter[tuple[str, ...]] = Counter()  # Nodes with the steps that were left
         for _ in range(MOST_STEPS):
             plan = self._dra("plan", *options, statuses=(0, 1))
             going = [(one["name"], step) for one in plan["nodes"] for step in one["steps"]]
@@ -284,6 +287,8 @@ class Play:
             if not going:
                 return
             first = next(one for one in plan["nodes"] if one["steps"])["steps"]
+            tried[going[0][0], *(step["does"] for step in first)] += 1
+            assert max(tried.values()) <= MOST_TIMES, f"the plan stands still: {going[0]}"
             if self.world.stepwise:  # as after a crash between two steps
                 first = first[: self.chance.randint(1, len(first))]
             for step in first:
@@ -645,11 +650,11 @@ def _published(machine: Machine) -> list[Json]:
     return [one for found in slices(machine) for one in found]
 
 
-def play(plane: ControlPlane, seed: int) -> Play:
-    """Play the world of a seed."""
+def play(plane: ControlPlane, seed: int, name: str = "") -> Play:
+    """Play the world of a seed, in a namespace of its own."""
     with tempfile.TemporaryDirectory() as folder:
         chance = random.Random(f"play {seed}")
-        played = Play(fleet(seed), plane.api(), Path(folder), chance=chance)
+        played = Play(fleet(seed, name), plane.api(), Path(folder), chance=chance)
         played.run()
     return played
 

@@ -33,7 +33,7 @@ from dragoman_toolkit.migration.asks import queue
 from dragoman_toolkit.migration.claims import LIMIT, PodClaim, Serving, shortened
 from dragoman_toolkit.migration.losses import Code
 from dragoman_toolkit.migration.report import Beside
-from dragoman_toolkit.migration.serving import Served
+from dragoman_toolkit.migration.serving import PRODUCT, Served
 from dragoman_toolkit.stored import pod_spec
 from dragoman_toolkit.unusable import UnusableInput
 from dragoman_toolkit.workloads import PodSpec, Steps, Workload, workload
@@ -138,6 +138,9 @@ class Conversion:
         if not wanted:
             return
         moved = self._moved(pods.spec, served) if self.selectors else {}
+        label, value = PRODUCT, part(pods.spec, "nodeSelector").get(PRODUCT)
+        if self.selectors and value and label not in moved:
+            self.said.append(f"{who}: LabelGone: {label}={value} stays, as no GPU has this product")
         served = {
             name: Serving(one.class_name, (*one.expressions, *moved.values()), one.admin)
             if name.startswith("nvidia.com/")
@@ -160,7 +163,7 @@ class Conversion:
                 f"{who}: toleration of {key} added (nodes carry the taint; admission adds it for "
                 "limits only)"
             )
-        if found.kind in ("Job", "CronJob") and found.group == "batch":
+        if found.kind == "Job" and found.group == "batch":
             self.said.append(f"{who}: pods of a Job are immutable: replace it, do not apply")
         yield edits, made
 
@@ -358,7 +361,11 @@ def convert(source: Source, question: Question, *, always: bool, selectors: bool
     for line in conversion.said:
         say(plain(line))
     for name in conversion.served.made:
-        say(f"! class {name} has to be made: kubectl dra migrate classes")
+        shipped = any(
+            one.endswith("_monitoring") and served.used[one] == name for one in served.used
+        )
+        how = "the chart of its driver has it" if shipped else "kubectl dra migrate classes"
+        say(f"! class {name} has to be made: {how}")
     for line in _charges(read_, conversion):
         say(f"! {line}")
     if blind := cannot_tell(unseen_of(read_.world, ("deviceclasses", "resourceslices", "nodes"))):

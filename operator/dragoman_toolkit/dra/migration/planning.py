@@ -122,7 +122,8 @@ def report(  # noqa: PLR0913 — all but the first three by name
 def _notes(read: answers.Read, resources: Iterable[Resource], found: Plan) -> Iterator[str]:
     stay = [one.name for one in resources if not movable(one) and one.nodes]
     if stay:
-        yield f"{listed(stay, 5)}: no device stands for it, so it stays on its plug-in"
+        why = "it, so it stays on its plug-in" if len(stay) == 1 else "them; plug-ins keep them"
+        yield f"{listed(stay, 5)}: no device stands for {why}"
     if any(one.state is NodeState.STALE and one.leaves for one in found.nodes):
         names = [one.name for one in found.nodes if one.state is NodeState.STALE and one.leaves]
         yield (
@@ -167,9 +168,9 @@ def _once(
     blocked = [one for one in lost.workloads if one.answer in (Answer.BLOCKED, Answer.CHANGE)]
     breaks = {one.code for row in lost.workloads for one in row.losses if one.rank is Rank.BREAKS}
     if blocked or breaks:
-        parts = (
-            [f"{counted(len(blocked), 'workload')} that do not run unchanged"] if blocked else []
-        )
+        do = "does" if len(blocked) == 1 else "do"
+        stay = f"{counted(len(blocked), 'workload')} that {do} not run unchanged"
+        parts = [stay] if blocked else []
         parts += [f"what ends: {listed(sorted(breaks), 5)}"] if breaks else []
         command = f"kubectl dra migrate report -o wide{options.migrate}"
         yield Step("losses", "settle " + ", and ".join(parts), command)

@@ -145,3 +145,22 @@ def test_a_selector_selects_what_the_plugin_published_and_fails_on_no_device(
 
 def _in_order(inventory: Any) -> list[Any]:
     return sorted(inventory.devices.values(), key=lambda one: int(one.id.pool[1:]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "strategy", "wanted"),
+    [("gpu", "single", True), ("gpu", "mixed", False), ("mig", "single", False)],
+)
+def test_a_class_of_whole_gpus_does_not_serve_mig_devices_before_they_are_published(
+    tmp_path: Path, kind: str, strategy: str, *, wanted: bool
+) -> None:
+    desk = Desk(tmp_path)
+    product = "NVIDIA-H100-80GB-HBM3" + ("-MIG-1g.10gb" if strategy == "single" else "")
+    labels = {"nvidia.com/mig.strategy": strategy, "nvidia.com/gpu.product": product}
+    pod = asking("p", {GPU: "1"}, nodeName="n", owner=("ReplicaSet", "p-5d8f"))
+    desk.write(cluster(serving(kind=kind), node("n", labels, allocatable={GPU: "7"}), pod))
+    report = desk.document("migrate", "report", status=int(wanted))
+    (row,) = report["workloads"]
+    assert row["answer"] == ("change" if wanted else "unchanged")
+    made = [*yaml.safe_load_all(desk.run("migrate", "classes", status=0))]
+    assert [one["metadata"]["name"] for one in made] == ["gpu.nvidia.com-extended"] * wanted

@@ -278,3 +278,18 @@ def test_the_same_cluster_gives_the_same_bytes(tmp_path: Path) -> None:
         json.dumps(answered(tmp_path, *found, status=0)) for found in (manifests, manifests[::-1])
     )
     assert one == other
+
+
+def test_what_stays_on_its_plugin_loses_nothing(tmp_path: Path) -> None:
+    cores = "aws.amazon.com/neuroncore"
+    spec: dict[str, Any] = {
+        "schedulerName": "volcano",
+        "nodeSelector": {"nvidia.com/gpu.present": "true"},
+    }
+    pod = asking("p", {cores: "64"}, nodeName="n", owner=("ReplicaSet", "p-5d8f"), **spec)
+    found = answered(tmp_path, node("n", allocatable={cores: "128"}), pod)
+    (row,) = found["workloads"]
+    assert (row["answer"], [one["code"] for one in row["losses"]]) == (
+        "unknown",
+        ["FractionOfDevice"],
+    )

@@ -404,3 +404,16 @@ def test_mapped_resources_move_and_their_commands_say_how(tmp_path: Path) -> Non
     assert all(again in one for one in asked)
     text = told(desk, "plan", "--map", f"{fpga}=fpgas")
     assert "there is no DeviceClass fpgas; did you mean fpga?" in text
+
+
+@pytest.mark.parametrize("names", [("eth0", "eth0"), ("eth0", "eth1")])
+def test_pools_that_only_kernel_drivers_tell_apart_lose_them(
+    tmp_path: Path, names: tuple[str, str]
+) -> None:
+    rows = [
+        {"resourceName": name, "selectors": [{"drivers": [driver], "pfNames": [device]}]}
+        for name, driver, device in zip(("a", "b"), ("vfio-pci", "mlx5_core"), names, strict=True)
+    ]
+    config = config_map("s", config_json=json.dumps({"resourceList": rows}))
+    found = reported(tmp_path, config, node("n", allocatable={"intel.com/a": "4"}))
+    assert ("SelectorLost" in resource(found, "intel.com/a")["codes"]) == (len({*names}) == 1)
