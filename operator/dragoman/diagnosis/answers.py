@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import NamedTuple
 
 from dragoman.allocation import (
@@ -15,6 +16,7 @@ from dragoman.allocation import (
     Reason,
 )
 from dragoman.diagnosis.filters import AFFINITY, NODE_NAME, Lack, messages
+from dragoman.diagnosis.nearness import UNSELECTED, Distance, measured
 from dragoman.diagnosis.subject import Subject
 
 CANNOT = "cannot allocate all claims"
@@ -40,7 +42,7 @@ class Answer(StrEnum):
     """The search is too large, or takes too long."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RequestAnswer:
     """One request, or subrequest, on one node."""
 
@@ -51,6 +53,11 @@ class RequestAnswer:
     reasons: tuple[Reason, ...] = ()  # One for each other device
     alternative: bool = False  # Whether another subrequest can take its place
     exclusive: bool = True  # Whether a device that serves it serves no other request
+
+    @cached_property
+    def matching(self) -> tuple[Reason, ...]:
+        """What keeps away the devices that the selectors admit."""
+        return tuple(one for one in self.reasons if one.code not in UNSELECTED)
 
     @property
     def short(self) -> int:
@@ -113,7 +120,7 @@ def _all_together(requests: tuple[RequestAnswer, ...]) -> Rivals:
     return Rivals(requests, devices - len(set.intersection(*kept_away)) if requests else 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NodeAnswer:
     """One node."""
 
@@ -137,6 +144,16 @@ class NodeAnswer:
     def fits(self) -> bool:
         """Whether the pod can run there."""
         return not self.lacks and self.has_devices
+
+    @cached_property
+    def rivals(self) -> tuple[Rivals, ...]:
+        """The requests, those that want the same devices as one."""
+        return rivals(self.requests)
+
+    @cached_property
+    def distance(self) -> Distance:
+        """How near the node is to serving the pod, counted from the reasons."""
+        return measured(self)
 
     @property
     def excluded(self) -> bool:
@@ -165,7 +182,7 @@ class NodeAnswer:
     @property
     def short(self) -> int:
         """Devices that are missing in all; 0 where something else is the matter."""
-        return sum(one.short for one in rivals(self.requests) if not one.requests[0].alternative)
+        return sum(one.short for one in self.rivals if not one.requests[0].alternative)
 
     @property
     def refusals(self) -> tuple[str, ...]:

@@ -12,9 +12,7 @@ from dragoman.diagnosis.nearness import (
     POOLS,
     UNSELECTED,
     Distance,
-    distance,
     has_matching,
-    matching,
     short_of,
 )
 from dragoman.inventory.inventory import Inventory
@@ -54,7 +52,7 @@ def groups(
     lines: defaultdict[Kind, list[NodeAnswer]] = defaultdict(list)
     for node in nodes:
         if not node.fits:
-            lines[(known.get(node.node) or distance(node), *_key(node))].append(node)
+            lines[(known.get(node.node) or node.distance, *_key(node))].append(node)
     found = sorted(lines.items(), key=lambda one: (*one[0][0], not _has_devices(one[1][0])))
     return tuple(_group(inventory, members, key[0]) for key, members in found)
 
@@ -101,7 +99,7 @@ def worded(request: RequestAnswer) -> tuple[Reason, ...]:
 
     Where there is none, those of all devices say why.
     """
-    found = matching(request)
+    found = request.matching
     return found if found or request.free else request.reasons
 
 
@@ -121,7 +119,7 @@ def _order(reason: Reason, *, meant: bool) -> tuple[bool, int]:
 
 def _excluded(request: RequestAnswer) -> Iterator[Reason]:
     """Yield why devices are excluded that are of the right driver, beside those that are meant."""
-    for reason in request.reasons if matching(request) or request.free else ():
+    for reason in request.reasons if request.matching or request.free else ():
         if reason.code is Code.SELECTOR_REJECTED and "driver" not in reason.details["values"]:
             yield reason
 
@@ -229,7 +227,7 @@ def _request_parts(
             if (one.claim, one.name) in names:
                 for reason in (*worded(one), *_excluded(one)):
                     merged[reason.kind()].setdefault((node.node, reason.device), reason)
-    meant = any(one.free or matching(one) for node in nodes for one in node.requests)
+    meant = any(one.free or one.matching for node in nodes for one in node.requests)
     found_by_kind = (list(one.values()) for one in merged.values())
     for found in sorted(found_by_kind, key=lambda one: _order(one[0], meant=meant)):
         yield str(found[0].code), wording.of_devices(inventory, found)

@@ -5,15 +5,19 @@ number is a bound: it is counted from the reasons, without a search. Only reason
 the selectors of a request admit count: what happens to others changes nothing for the pod.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.allocation import Code, FatalError, Reason
-from dragoman.diagnosis.answers import NodeAnswer, RequestAnswer, Rivals, rivals
 from dragoman.diagnosis.filters import TAINT, UNSCHEDULABLE
 from dragoman.model.fields import NOTHING
+
+if TYPE_CHECKING:
+    from dragoman.diagnosis.answers import NodeAnswer, RequestAnswer, Rivals
 
 UNSELECTED = frozenset({Code.SELECTOR_REJECTED, Code.NODE_MISMATCH, Code.CEL_ERROR})
 """Why a device is none that a request means."""
@@ -37,8 +41,8 @@ FAR = Distance(NEVER, 0)
 """Of a node that none of these changes helps."""
 
 
-def distance(node: NodeAnswer) -> Distance:
-    """Return how near a node is."""
+def measured(node: NodeAnswer) -> Distance:
+    """Return how near a node is; `NodeAnswer.distance` remembers it."""
     if node.fits:
         return Distance(0, 0)
     if node.excluded or node.unavailable:
@@ -70,7 +74,7 @@ def nearest(
     found: list[NodeAnswer] = []
     least = FAR
     for one in nodes:
-        here = known.get(one.node) or distance(one)
+        here = known.get(one.node) or one.distance
         if here < least:
             found, least = [one], here
         elif here == least and least < FAR:
@@ -85,23 +89,18 @@ def of_fewest_changes(
     near = nearest(nodes, known)
     if not near:
         return []
-    least = (known.get(near[0].node) or distance(near[0])).changes
-    return [one for one in nodes if (known.get(one.node) or distance(one)).changes == least]
+    least = (known.get(near[0].node) or near[0].distance).changes
+    return [one for one in nodes if (known.get(one.node) or one.distance).changes == least]
 
 
 def short_of(node: NodeAnswer) -> tuple[Rivals, ...]:
     """Return the requests that find too few devices, those that want the same ones as one."""
-    return tuple(one for one in rivals(node.requests) if one.short)
-
-
-def matching(request: RequestAnswer) -> tuple[Reason, ...]:
-    """Return what keeps away the devices that the selectors of a request admit."""
-    return tuple(one for one in request.reasons if one.code not in UNSELECTED)
+    return tuple(one for one in node.rivals if one.short)
 
 
 def has_matching(node: NodeAnswer) -> bool:
     """Tell whether a node has a device that some request means, or may have one in its pools."""
-    found = any(one.free or matching(one) for one in node.requests)
+    found = any(one.free or one.matching for one in node.requests)
     return found or any(one.code in POOLS for one in node.others)
 
 
@@ -139,7 +138,7 @@ def _least(devices: list[tuple[frozenset[object], ...]], missing: int) -> int:
 
 def _of(requests: Iterable[RequestAnswer]) -> Iterator[Reason]:
     for one in requests:
-        yield from matching(one)
+        yield from one.matching
 
 
 def _needed(reason: Reason) -> tuple[frozenset[object], ...]:

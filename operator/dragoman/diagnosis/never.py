@@ -7,6 +7,7 @@ never be met is then found by counting, request by request, before combinations.
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from dragoman.allocation import (
     Allocated,
@@ -24,7 +25,6 @@ from dragoman.diagnosis.emptied import BestCase, EmptiedCluster
 from dragoman.diagnosis.filters import AFFINITY, INSUFFICIENT, NODE_NAME, TOO_MANY
 from dragoman.diagnosis.meant import meant_devices
 from dragoman.diagnosis.missingobjects import checked
-from dragoman.diagnosis.nearness import distance
 from dragoman.diagnosis.obstacles import MISSING
 from dragoman.diagnosis.slips import slips
 from dragoman.diagnosis.subject import Subject
@@ -61,7 +61,7 @@ def _at_best(world: World, best: BestCase, found: Explanation) -> Explanation:
     kept_away = {name: best.keeps_away(node) for name, node in world.nodes.items()}
     left = [
         world.nodes[one.node]
-        for one in sorted(found.nodes, key=distance)
+        for one in sorted(found.nodes, key=attrgetter("distance"))
         if not kept_away[one.node]
     ]
     errors = bool(found.fatals)

@@ -13,7 +13,7 @@ from dragoman.allocation import BudgetExceeded, Code, FatalError, Reason
 from dragoman.allocation.codes import WORDS
 from dragoman.diagnosis.answers import DEVICES, Answer, Explanation, Hint, NodeAnswer, Rivals
 from dragoman.diagnosis.groups import concerned, worded
-from dragoman.diagnosis.nearness import FAR, NEVER, POOLS, distance, short_of
+from dragoman.diagnosis.nearness import FAR, NEVER, POOLS, short_of
 from dragoman.diagnosis.obstacles import ObstacleCode
 from dragoman.diagnosis.wording import listed as listed_names
 from dragoman.diagnosis.wording import node_lacks, value_text
@@ -94,7 +94,7 @@ def note(explanation: Explanation) -> Note:
 
 def _has_other_cause(node: NodeAnswer) -> bool:
     """Tell whether devices are not what a node lacks, or no matter there."""
-    return bool(node.lacks) and (node.has_devices or distance(node) == FAR)
+    return bool(node.lacks) and (node.has_devices or node.distance == FAR)
 
 
 def _never(explanation: Explanation) -> Note:
@@ -151,8 +151,8 @@ def _fatal(explanation: Explanation) -> Note:
 def _grouped(nodes: Iterable[NodeAnswer]) -> Note:
     found: defaultdict[tuple[Phrase, ...], list[NodeAnswer]] = defaultdict(list)
     every = list(nodes)
-    near = min(map(distance, every), default=FAR)
-    nearest = [one for one in every if near.changes >= NEVER or distance(one) == near]
+    near = min((one.distance for one in every), default=FAR)
+    nearest = [one for one in every if near.changes >= NEVER or one.distance == near]
     for node in nearest:
         found[tuple(_phrases(node))].append(node)
     if not found:

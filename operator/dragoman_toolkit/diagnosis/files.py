@@ -62,6 +62,8 @@ class PlannedCluster:
 
         A snapshot keeps only those labels that objects of its cluster name.
         """
+        if not self.pods:
+            return ()
         pods = (one for one in self.snapshot.of("pods") if _key(one) in self.pods)
         known = {
             key
@@ -79,11 +81,13 @@ def overlaid(snapshot: Snapshot, trees: Iterable[Any], namespace: str) -> Planne
         trees: JSON trees of the files' documents; kinds that matter for nothing are ignored.
         namespace: Of objects without one.
     """
+    read = [*flat(trees)]
+    if not read:
+        return PlannedCluster(snapshot, (), (), (), ())
     objects = {plural: {_key(one): one for one in found} for plural, found in _all(snapshot)}
     named: dict[str, list[str]] = {"resourceclaims": [], "resourceclaimtemplates": []}
     workloads: dict[str, PlannedWorkload] = {}
     left_out = []
-    read = [*flat(trees)]
     least = {_key(_named(one, namespace)): _least(one) for one in read if _is_group(one)}
     pods = objects.setdefault("pods", {})
     for tree in read:

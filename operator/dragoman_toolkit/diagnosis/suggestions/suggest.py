@@ -12,7 +12,7 @@ from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import UNSCHEDULABLE
 from dragoman.diagnosis.idleclaims import removed
-from dragoman.diagnosis.nearness import Distance, distance, taint_key
+from dragoman.diagnosis.nearness import Distance, taint_key
 from dragoman.diagnosis.nodeanswers import node_answer
 from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.inventory import Inventory
@@ -63,7 +63,7 @@ def suggest(
     if explanation.answer is Answer.NEVER_FITS:
         return corrections
     nodes = [one for one in explanation.nodes if not (one.excluded or one.unavailable)]
-    nodes.sort(key=lambda one: (distance(one), natural(one.node)))
+    nodes.sort(key=lambda one: (one.distance, natural(one.node)))
     with removed(cluster, explanation.subject.claims):
         return (*corrections, *_suggestions(inventory, explanation, cluster, nodes))
 
@@ -140,7 +140,7 @@ def confirmed(explanation: Explanation, suggestions: Iterable[Suggestion]) -> di
         return {}
     least, found = min(counts.values()), {}
     for node in explanation.nodes:
-        here = distance(node)
+        here = node.distance
         if node.node in counts:
             found[node.node] = Distance(counts[node.node], here.short)
         elif here.changes <= least:

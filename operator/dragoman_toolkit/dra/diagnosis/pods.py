@@ -7,6 +7,7 @@ from itertools import islice
 from dragoman.allocation import Allocated, Cluster, DeviceID, Reason
 from dragoman.diagnosis import subject as subjects
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
+from dragoman.diagnosis.groups import groups as grouped
 from dragoman.diagnosis.nearness import has_matching
 from dragoman.diagnosis.obstacles import MISSING, ObstacleCode
 from dragoman.diagnosis.subject import Subject
@@ -203,6 +204,7 @@ def _searched(view: DiagnosisView, subject: Subject, title: str, *, planned: boo
     explanation = view.explain(subject)
     suggestions = suggest(view.inventory, explanation, view.cluster)
     known = confirmed(explanation, suggestions)
+    groups = grouped(view.inventory, explanation.nodes, known)
     unseen = [one for one in subject.obstacles if one.code is ObstacleCode.NO_SCHEDULER]
     blocks: list[Table | str | Cell] = [f"{one.text[0].upper()}{one.text[1:]}" for one in unseen]
     blocks.append(text.headline(view.inventory, explanation, title, planned=planned, known=known))
@@ -223,7 +225,7 @@ def _searched(view: DiagnosisView, subject: Subject, title: str, *, planned: boo
     if view.devices:
         blocks += ["", _device_table(view.cluster, explanation)]
     else:
-        table = text.groups(view.inventory, explanation, known)
+        table = text.groups(groups)
         missing = any(one.stops and one.code in MISSING for one in subject.obstacles)
         if table.rows and not missing:
             blocks += ["", table]
@@ -237,7 +239,9 @@ def _searched(view: DiagnosisView, subject: Subject, title: str, *, planned: boo
     message = text.message(view.inventory, subject.pod)
     if message:
         blocks += ["", message]
-    found = report(view, explanation, tuple(blocks), suggestions=suggestions)
+    found = report(
+        view, explanation, tuple(blocks), suggestions=suggestions, groups=groups
+    )
     unmet = explanation.answer in (Answer.DOES_NOT_FIT, Answer.NEVER_FITS) and not planned
     return _with_autoscalers(view, explanation, found) if unmet else found
 

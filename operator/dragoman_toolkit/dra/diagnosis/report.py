@@ -5,16 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.allocation import Allocated, BudgetExceeded, Claim, Cluster
-from dragoman.diagnosis import groups as grouping
 from dragoman.diagnosis.answers import Answer, Explanation, scheduler_message
 from dragoman.diagnosis.explain import cluster_of, explain
+from dragoman.diagnosis.groups import Group
 from dragoman.diagnosis.nodeanswers import exact_requests
 from dragoman.diagnosis.note import shown_hints
 from dragoman.diagnosis.subject import Subject, Wanted
 from dragoman.inventory.inventory import Inventory
 from dragoman.inventory.snapshots.snapshot import Snapshot
 from dragoman_toolkit.diagnosis.suggestions.secondsearch import Suggestion
-from dragoman_toolkit.diagnosis.suggestions.suggest import confirmed
 from dragoman_toolkit.dra import notes
 from dragoman_toolkit.dra.diagnosis.autoscaling import Autoscaling
 from dragoman_toolkit.dra.diagnosis.text import reasons_of, request_text
@@ -60,12 +59,13 @@ class DiagnosisView:
         )
 
 
-def report(
+def report(  # noqa: PLR0913, PLR0917 — one parameter for each part
     view: DiagnosisView,
     explanation: Explanation,
     blocks: tuple[Table | str | Cell, ...],
     status: Exit | None = None,
     suggestions: tuple[Suggestion, ...] = (),
+    groups: tuple[Group, ...] = (),
 ) -> Report:
     """Return an explanation with its exit status.
 
@@ -75,6 +75,7 @@ def report(
         blocks: The answer for people.
         status: Exit status; by default that of the answer.
         suggestions: Changes that let the pod run.
+        groups: The nodes that were looked at, by what they lack.
     """
     world = view.inventory.world
     found = _STATUS[explanation.answer] if status is None else status
@@ -83,24 +84,25 @@ def report(
         found = Exit.UNKNOWN
     return Report(
         "Explanation",
-        {**notes.header(world), **document(view, explanation, suggestions)},
+        {**notes.header(world), **_document(view, explanation, suggestions, groups)},
         blocks,
         found,
         (*view.notes, *notes.common(world)),
     )
 
 
-def document(
-    view: DiagnosisView, explanation: Explanation, suggestions: tuple[Suggestion, ...]
+def _document(
+    view: DiagnosisView,
+    explanation: Explanation,
+    suggestions: tuple[Suggestion, ...],
+    groups: tuple[Group, ...],
 ) -> dict[str, Any]:
-    """Return an explanation for programs."""
     subject = explanation.subject
     metadata = subject.pod.pod.metadata
     searched = explanation.nodes and not (
         explanation.fatals or subject.stopped or explanation.expensive
     )
     fitting = set(explanation.fitting)
-    known = confirmed(explanation, suggestions)
     return {
         "namespace": metadata.namespace,
         "name": metadata.name,
@@ -119,8 +121,7 @@ def document(
         "hints": [one.text for one in shown_hints(explanation)],
         "claims": [_claim_document(one) for one in subject.wanted],
         "groups": [
-            {"nodes": list(one.nodes), "codes": list(one.codes), "why": one.why}
-            for one in grouping.groups(view.inventory, explanation.nodes, known)
+            {"nodes": list(one.nodes), "codes": list(one.codes), "why": one.why} for one in groups
         ],
         "nodes": [
             {

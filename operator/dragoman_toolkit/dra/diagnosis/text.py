@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from dragoman.allocation import Code, Reason
-from dragoman.diagnosis import groups as grouping
 from dragoman.diagnosis import wording
 from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, times_out
 from dragoman.diagnosis.explain import unreadable
 from dragoman.diagnosis.filters import AFFINITY
-from dragoman.diagnosis.nearness import FAR, Distance, matching, nearest, of_fewest_changes
+from dragoman.diagnosis.groups import Group
+from dragoman.diagnosis.nearness import FAR, Distance, nearest, of_fewest_changes
 from dragoman.diagnosis.nodeanswers import exact_requests
 from dragoman.diagnosis.note import hint_texts, never_texts
 from dragoman.diagnosis.obstacles import ObstacleCode
@@ -288,9 +288,8 @@ def request_text(request: ExactRequest) -> str:
     return " ".join(parts)
 
 
-def groups(inventory: Inventory, explanation: Explanation, known: Mapping[str, Distance]) -> Table:
+def groups(found: Sequence[Group]) -> Table:
     """Return the nodes by what stands in the way on them."""
-    found = grouping.groups(inventory, explanation.nodes, known)
     least = found[0].distance.changes if found and found[0].distance < FAR else None
     rows = [
         (
@@ -368,7 +367,7 @@ def _needed(near: Sequence[NodeAnswer]) -> str:
         "holders" in reason.details and not reason.details.get("taints")
         for node in near
         for request in node.requests
-        for reason in matching(request)
+        for reason in request.matching
     )
     if len(short) != 1 or not held or any(one.lacks or not one.short for one in near):
         return "No single change is enough:"
