@@ -16,6 +16,7 @@ from dragoman.diagnosis.selectorparts import (
     driver_of,
     missing_text,
     quantity_of,
+    untrue_text,
     value_missing_text,
     values_of,
 )
@@ -196,7 +197,7 @@ def _counts(path: Sequence[str], contents: Sequence[Content]) -> str:
 def _generic(part: Expression, contents: Sequence[Content]) -> str:
     seen = (f"{path[-1]} is {_counts(path, contents)}" for path in part.reads if len(path) == 3)
     values = "; ".join(seen)
-    return f"{part.text} is true of no device" + (f" ({values})" if values else "")
+    return untrue_text(part) + (f" ({values})" if values else "")
 
 
 # All requests together ----------------------------------------------------------------------------

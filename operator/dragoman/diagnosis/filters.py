@@ -8,6 +8,7 @@ topology spread, affinity between pods) is not looked at; `LEFT_OUT` says so to 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 from dragoman.allocation.pools.nodeselector import NodeSelectorError, matches, usable_on
@@ -15,6 +16,7 @@ from dragoman.inventory.facts.world import NodeFact, PodFact, World
 from dragoman.model.fields import mapping
 from dragoman.model.holder import ClaimEntry
 from dragoman.model.needs import Needs, NodeTaint, NodeToleration, Resources
+from dragoman.model.nodeselector import NodeSelector, Requirement
 
 LEFT_OUT = (
     "host ports",
@@ -31,6 +33,8 @@ AFFINITY = "node(s) didn't match Pod's node affinity/selector"
 TOO_MANY = "Too many pods"
 INSUFFICIENT = "Insufficient "
 REQUIRED_AFFINITY = "the required node affinity"
+TERMS = 3
+"""Terms of an affinity, and values of one, that are named."""
 _UNSCHEDULABLE_TAINT = NodeTaint("node.kubernetes.io/unschedulable", "NoSchedule")
 _KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
 
@@ -175,9 +179,30 @@ def unmet_demand(needs: Needs, node: NodeFact) -> str:
     if needs.affinity is None:
         return ""
     try:
-        return "" if matches(needs.affinity, node.node) else REQUIRED_AFFINITY
+        met = matches(needs.affinity, node.node)
     except NodeSelectorError:
-        return REQUIRED_AFFINITY
+        met = False
+    return "" if met else affinity_text(needs.affinity)
+
+
+@lru_cache(64)
+def affinity_text(affinity: NodeSelector) -> str:
+    """Return a required node affinity in words, its terms as kubectl writes label selectors."""
+    every = (*(one.expressions + one.fields for one in affinity.terms),)
+    terms = [", ".join(map(_requirement_text, one)) for one in every if one]
+    return f"{REQUIRED_AFFINITY} {' or '.join(terms[:TERMS])}{', …' if len(terms) > TERMS else ''}"
+
+
+def _requirement_text(one: Requirement) -> str:
+    values = ", ".join(one.values[:TERMS]) + (", …" if len(one.values) > TERMS else "")
+    match one.operator:
+        case "In" | "NotIn":
+            return f"{one.key} {one.operator.lower()} ({values})"
+        case "Exists":
+            return one.key
+        case "DoesNotExist":
+            return f"!{one.key}"
+    return f"{one.key}{'>' if one.operator == 'Gt' else '<'}{values}"
 
 
 def _short(room: Resources, used: Resources, wanted: Resources) -> Iterator[Lack]:

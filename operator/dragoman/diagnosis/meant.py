@@ -84,11 +84,22 @@ class _Positions:
 _POSITIONS = _Positions()
 
 
-def meant_devices(best: BestCase, nodes: Iterable[NodeFact]) -> tuple[RequestDevices, ...]:
-    """Hold the devices of nodes against each request of a pod, as if all were free."""
-    found: dict[tuple[str, str], RequestDevices] = {}
-    cluster = best.emptied.cluster
-    for node in nodes:
+class MeantDevices:
+    """The devices of nodes, held against each request of a pod as if all were free."""
+
+    def __init__(self, best: BestCase) -> None:
+        self._best = best
+        self._found: dict[tuple[str, str], RequestDevices] = {}
+
+    @property
+    def requests(self) -> tuple[RequestDevices, ...]:
+        """What was seen, by request."""
+        return tuple(self._found.values())
+
+    def look(self, node: NodeFact) -> bool:
+        """Look at a node; tell whether each request finds enough devices there, taken alone."""
+        best, enough = self._best, True
+        cluster = best.emptied.cluster
         best.emptied.put(node.node)
         pools = cluster.node_pools(node.node.name)
         view = NodeView(pools, cluster.usage, cluster.profile)
@@ -97,14 +108,18 @@ def meant_devices(best: BestCase, nodes: Iterable[NodeFact]) -> tuple[RequestDev
         for request in cluster.prepared(claims).everything():
             check()
             key = (named(request.place, names), request.full_name)
-            devices = found.get(key)
+            devices = self._found.get(key)
             if devices is None:
-                devices = found[key] = RequestDevices(*key, request)
-            _look(view, devices, request)
-    return tuple(found.values())
+                devices = self._found[key] = RequestDevices(*key, request)
+            here = _look(view, devices, request)
+            shared = any(one.shareable for one in here.values())
+            enough = enough and (len(here) >= devices.wanted or shared or "/" in devices.name)
+        return enough
 
 
-def _look(view: NodeView, found: RequestDevices, request: PreparedRequest) -> None:
+def _look(
+    view: NodeView, found: RequestDevices, request: PreparedRequest
+) -> dict[DeviceID, Content]:
     known = request.judged(found.claim)
     here = found.meant.setdefault(view.node.name, {})
     for position, content in enumerate(view.contents):
@@ -115,6 +130,7 @@ def _look(view: NodeView, found: RequestDevices, request: PreparedRequest) -> No
             found.others[content] = judged.unsuited
         elif _is_here(view, position):
             here[view.id(position)] = content
+    return here
 
 
 def _is_here(view: NodeView, position: int) -> bool:

@@ -7,6 +7,7 @@ never be met is then found by counting, request by request, before combinations.
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from operator import attrgetter
 
 from dragoman.allocation import (
@@ -22,16 +23,30 @@ from dragoman.allocation.requests.validation import named
 from dragoman.diagnosis.answers import DEVICES, Answer, Cause, Explanation
 from dragoman.diagnosis.causes import impossible
 from dragoman.diagnosis.emptied import BestCase, EmptiedCluster
-from dragoman.diagnosis.filters import AFFINITY, INSUFFICIENT, NODE_NAME, TOO_MANY
-from dragoman.diagnosis.meant import meant_devices
+from dragoman.diagnosis.filters import (
+    AFFINITY,
+    INSUFFICIENT,
+    NODE_NAME,
+    REQUIRED_AFFINITY,
+    TOO_MANY,
+    affinity_text,
+    unmet_demand,
+)
+from dragoman.diagnosis.meant import MeantDevices
 from dragoman.diagnosis.missingobjects import checked
 from dragoman.diagnosis.obstacles import MISSING
 from dragoman.diagnosis.slips import slips
 from dragoman.diagnosis.subject import Subject
 from dragoman.diagnosis.wording import amount_text, have, shortened, value_text
 from dragoman.inventory.facts.world import NodeFact, World
+from dragoman.model.fields import Document
+from dragoman.model.needs import Needs
+from dragoman.model.nodeselector import Requirement
 from dragoman_base.words import natural
+from dragoman_base.words.nearnames import near
 
+TRIED = 8
+"""Nodes with a label that may be meant on which the pod is tried."""
 RESOURCES, SELECTOR = "NodeResources", "NodeSelector"
 """Kinds of causes that have nothing to do with devices."""
 
@@ -64,8 +79,11 @@ def _at_best(world: World, best: BestCase, found: Explanation) -> Explanation:
         for one in sorted(found.nodes, key=attrgetter("distance"))
         if not kept_away[one.node]
     ]
-    errors = bool(found.fatals)
+    errors, meant = bool(found.fatals), MeantDevices(best)
     for node in left:
+        # Counting is cheaper than a search, which tries each combination of too few devices.
+        if not meant.look(node):
+            continue
         outcome = best.outcome(node)
         if isinstance(outcome, Allocated):
             return replace(found, hints=slips(world, best, left)) if errors else found
@@ -75,9 +93,9 @@ def _at_best(world: World, best: BestCase, found: Explanation) -> Explanation:
         return replace(
             found,
             answer=Answer.NEVER_FITS,
-            causes=tuple(_no_node(world, found.subject, kept_away.values())),
+            causes=tuple(_no_node(world, best, found.subject, kept_away.values())),
         )
-    devices = meant_devices(best, left)
+    devices = meant.requests
     hints = slips(world, best, left)
     if undecided := _undecided(best, left):
         return replace(found, undecided=undecided, hints=hints)
@@ -136,11 +154,11 @@ def _without(claim: Claim, served: Container[tuple[str, str]]) -> Claim:
 
 
 def _no_node(
-    world: World, subject: Subject, kept_away: Iterable[tuple[str, ...]]
+    world: World, best: BestCase, subject: Subject, kept_away: Iterable[tuple[str, ...]]
 ) -> Iterator[Cause]:
     reasons = {one for texts in kept_away for one in texts}
     if reasons & {AFFINITY, NODE_NAME}:
-        yield Cause(SELECTOR, node_selector_text(world, subject))
+        yield Cause(SELECTOR, node_selector_text(world, best, subject))
     for reason in sorted(reasons):
         if reason.startswith(INSUFFICIENT) or reason == TOO_MANY:
             name = reason.removeprefix(INSUFFICIENT) if reason != TOO_MANY else "pods"
@@ -157,23 +175,65 @@ def resource_text(world: World, subject: Subject, name: str) -> str:
     return f"{name} {amount_text(wanted)} wanted, at most {amount_text(most)} on a node"
 
 
-def node_selector_text(world: World, subject: Subject) -> str:
-    """Say which label of a node selector no node has, and which values there are."""
+def node_selector_text(world: World, best: BestCase, subject: Subject) -> str:
+    """Say which demand of a node's labels no node meets, and which values there are."""
     labels = [one.node.labels for one in world.nodes.values()]
-    for key, value in subject.pod.needs.labels.items():
-        if any(one.get(key) == value for one in labels):
+    demands = [*_demands(subject.pod.needs)]
+    for key, operator, values in demands:
+        if any(_has(one, key, operator, values) for one in labels):
             continue
-        values = sorted({str(one[key]) for one in labels if key in one})
-        there = f"{key} is {shortened(values)}" if values else f"no node has label {key}"
-        return f"nodeSelector {key}={value_text(value)} matches no node ({there})"
-    together = " that has all of these labels" if subject.pod.needs.labels else ""
+        known = sorted({str(one[key]) for one in labels if key in one})
+        there = f"{key} is {shortened(known)}" if known else f"no node has label {key}"
+        meant = _label_meant(world, best, subject, key, values)
+        there += f"; did you mean {meant}?" if meant else ""
+        of_affinity = key not in subject.pod.needs.labels
+        what = _demand(subject) if of_affinity else f"nodeSelector {key}={value_text(values[0])}"
+        return f"{what} matches no node ({there})"
+    together = " that has all of these labels" if len(demands) > 1 else ""
     return f"{_demand(subject)} matches no node{together}"
+
+
+def _demands(needs: Needs) -> Iterator[Requirement]:
+    """Yield the demands that a node has to meet; those of an affinity where it has one term."""
+    yield from (Requirement(key, "In", (str(one),)) for key, one in needs.labels.items())
+    terms = needs.affinity.terms if needs.affinity else ()
+    if len(terms) == 1:
+        yield from (one for one in terms[0].expressions if one.operator in ("In", "Exists"))
+
+
+def _has(labels: Document, key: str, operator: str, values: Sequence[str]) -> bool:
+    return key in labels and (operator == "Exists" or labels[key] in values)
+
+
+def _label_meant(
+    world: World, best: BestCase, subject: Subject, key: str, values: Sequence[str]
+) -> str:
+    """Return the label, or value, that a demand may mean: of a node that would serve the pod."""
+    needs = subject.pod.needs
+    others = {name: one for name, one in needs.labels.items() if name != key}
+    rest = replace(needs, labels=others, affinity=needs.affinity if key in needs.labels else None)
+    able = {name: one for name, one in world.nodes.items() if not unmet_demand(rest, one)}
+    labels = {name: one.node.labels for name, one in able.items()}
+    keys = {one for there in labels.values() for one in there}
+    local = key.rpartition("/")[2]
+    alike = [one for one in sorted(keys) if one.rpartition("/")[2] == local]
+    for other in (key,) if key in keys else (*near(key, keys), *alike):
+        known = {str(there[other]) for there in labels.values() if other in there}
+        meant = [one for value in values for one in (value, *near(value, known)) if one in known]
+        for value in meant or (sorted(known) if not values else ()):
+            nodes = (able[name] for name, one in labels.items() if one.get(other) == value)
+            if any(isinstance(best.outcome(node), Allocated) for node in islice(nodes, TRIED)):
+                return other if other != key and (not values or value in values) else value
+    return ""
 
 
 def _demand(subject: Subject) -> str:
     """Return what a pod demands of the labels of its node, in words."""
-    listed = ", ".join(f"{key}={value}" for key, value in subject.pod.needs.labels.items())
-    return f"nodeSelector {listed}" if listed else "the required node affinity"
+    needs = subject.pod.needs
+    listed = ", ".join(f"{key}={value}" for key, value in needs.labels.items())
+    if listed or needs.affinity is None:
+        return f"nodeSelector {listed}" if listed else REQUIRED_AFFINITY
+    return affinity_text(needs.affinity)
 
 
 def _elsewhere(

@@ -129,14 +129,17 @@ def over_quota(world: World, claim: api.Claim, namespace: str) -> Iterator[Obsta
         for name, count in sorted(wanted.items()):
             hard, used = quota.hard.get(name), quota.used.get(name, 0)
             if hard is not None and used + count > hard:
+                never = count > hard
                 few = f"{used} {'is' if used == 1 else 'are'} charged"
                 yield Obstacle(
                     ObstacleCode.QUOTA_EXCEEDED,
                     f"quota {quota.name} allows {hard} of {name}, {few}, "
                     f"{count} {'is' if count == 1 else 'are'} wanted: "
                     "the claim cannot be created",
-                    f"delete claims that are not needed (kubectl dra top pods -n {namespace}), "
-                    "or ask for a larger quota",
+                    "ask for a larger quota, or request fewer devices"
+                    if never
+                    else "delete claims that are not needed "
+                    f"(kubectl dra top pods -n {namespace}), or ask for a larger quota",
                 )
         if quota.claims and quota.claims[1] >= quota.claims[0]:
             most, used = quota.claims

@@ -9,6 +9,7 @@ from dragoman.model.device import Content
 from dragoman_cel.syntax.literals import LiteralError, string
 from dragoman_cel.syntax.tokens import tokenize
 
+_CALLED = re.compile(r"(\w+)\s*\(")
 _QUANTITY = re.compile(r"quantity\(\s*[\"']([^\"']+)[\"']\s*\)")
 LONGEST = 2_000
 """Longer conjuncts are not looked into."""
@@ -39,8 +40,32 @@ def comparison(part: Expression) -> Comparison | None:
                 value = string(token.text) if token.kind == "STRING" else token.text
             except LiteralError:
                 return None
+            if {*_CALLED.findall(part.text.replace(token.text, ""))} - {"orValue"}:
+                return None  # It compares what a function makes of the value
             return Comparison(part.reads[0], value, token.text, token.kind == "STRING")
     return None
+
+
+def literals(part: Expression) -> dict[str, str]:
+    """Return the strings of a conjunct that are no names of what it reads, by how they stand."""
+    if len(part.text) > LONGEST:
+        return {}
+    names = {name for path in part.reads for name in path}
+    found = {}
+    for kind, token in tokenize(part.text)[0]:
+        if kind == "LITERAL" and token.kind == "STRING":
+            try:
+                value = string(token.text)
+            except LiteralError:
+                continue
+            if value not in names:
+                found[token.text] = value
+    return found
+
+
+def untrue_text(part: Expression) -> str:
+    """Say that no device meets a conjunct."""
+    return f"{part.text} is true of no device"
 
 
 def missing_text(kind: str, domain: str, name: str, *, has_domain: bool) -> str:

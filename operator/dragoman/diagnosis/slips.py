@@ -22,7 +22,9 @@ from dragoman.diagnosis.selectorparts import (
     Comparison,
     comparison,
     driver_of,
+    literals,
     missing_text,
+    untrue_text,
     value_missing_text,
     values_of,
 )
@@ -30,7 +32,7 @@ from dragoman.diagnosis.wording import shortened
 from dragoman.inventory.facts.world import NodeFact, World
 from dragoman.model.device import Content
 from dragoman.model.requests import ExactRequest
-from dragoman_base.words.nearnames import near, near_attribute, near_driver
+from dragoman_base.words.nearnames import alike, near, near_attribute, near_driver
 
 MOST = 8
 """Corrections of one pod that are tried."""
@@ -136,6 +138,8 @@ def _of_part(
     compared = comparison(part)
     if compared is not None and compared.is_text and len(compared.path) == 3:
         yield from _of_value(part, of_class, compared, contents, parts)
+    elif compared is None and len(paths) == 1 and not any(part.on(one) is True for one in contents):
+        yield from _of_texts(part, of_class, paths[0], contents)
 
 
 def _of_name(
@@ -216,6 +220,23 @@ def _of_value(
     seen = shortened(f"{value} ({many})" for value, many in counts.most_common())
     wrong = value_missing_text(name, compared.value)
     yield Slip(wrong, part.text, tuple(offered), f", {name} is {seen}" if seen else "", of_class)
+
+
+def _of_texts(
+    part: Expression, of_class: str, path: Sequence[str], contents: Sequence[Content]
+) -> Iterator[Slip]:
+    """Correct a text in a conjunct of another form: a list, or a call such as `startsWith`."""
+    values = {value for one in contents for value in values_of(one, path)}
+    offered = []
+    for literal, text in literals(part).items():
+        for meant in alike(text, values):
+            new = part.text.replace(literal, _quoted(meant))
+            cased = meant.casefold() == text.casefold()
+            case = "values are case-sensitive: " if cased and "Ascii" not in part.text else ""
+            said = f"{case}did you mean {_quoted(meant)} in place of {literal}?"
+            offered.append(Candidate(new, part.text, new, said))
+    if offered:
+        yield Slip(untrue_text(part), part.text, tuple(offered[:MOST]), of_class=of_class)
 
 
 def _of_constraint(attribute: str, contents: Iterable[Content]) -> Iterator[Slip]:

@@ -8,6 +8,7 @@ the caller to find out, by evaluation.
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 
 from dragoman_base.words import listed, natural
 from dragoman_base.words.spelling import MAX_CANDIDATES, closest, edit_distance
@@ -80,6 +81,30 @@ def certain(name: str, known: Collection[str]) -> str | None:
     """Return the one known name that may be meant; None where there is none, or a choice."""
     found = near(name, known, most=2)
     return found[0] if len(found) == 1 else None
+
+
+def alike(text: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return what may be meant by a text that is compared with names, or with a part of them.
+
+    That is the text in the letters' case of a name, the part of a name that has the same letters
+    and digits, or a name near it.
+    """
+    found = []
+    plain = "".join(_WORDS.findall(text)).casefold()
+    for one in sorted(known)[:MAX_CANDIDATES]:
+        found.append(_WORDS.sub(partial(_cased, one), text))
+        places = [place for place, letter in enumerate(one) if letter.isalnum()]
+        begin = "".join(one[place] for place in places).casefold().find(plain)
+        if begin >= 0 and len(plain) >= SHORTEST_PART:
+            found.append(one[places[begin] : places[begin + len(plain) - 1] + 1])
+    found += [*near(text, known), text.lower(), text.upper()]
+    return tuple(one for one in dict.fromkeys(found) if one != text)
+
+
+def _cased(name: str, word: re.Match[str]) -> str:
+    """Return a word as a name has it."""
+    begin = name.casefold().find(word[0].casefold())
+    return name[begin : begin + len(word[0])] if begin >= 0 else word[0]
 
 
 def near_driver(name: str, known: Collection[str]) -> str | None:

@@ -232,12 +232,18 @@ def _waits(pod: PodFact, state: ContainerState) -> Obstacle:
             f"a new pod gets them prepared again: {deletion(pod)}",
         )
     metadata = pod.pod.metadata
-    image = state.reason in _IMAGES
-    logs = f"kubectl logs -n {metadata.namespace} {metadata.name} -c {state.name} --previous"
+    elsewhere = {
+        **dict.fromkeys(_IMAGES, "correct the image or its pull secret"),
+        "CreateContainerConfigError": "create what the message names, or correct the pod",
+    }.get(state.reason)
+    # Only a container that crashed has logs; the kubelet could not start others.
+    ran = state.reason == "CrashLoopBackOff"
+    look = f"kubectl logs -n {metadata.namespace} {metadata.name} -c {state.name} --previous"
     return _obstacle(
         StartObstacleCode.CONTAINER_WAITS,
-        f"{said}: devices are not the cause" if image else said,
-        "correct the image or its pull secret" if image else logs,
+        f"{said}: devices are not the cause" if elsewhere else said,
+        elsewhere
+        or (look if ran else f"kubectl describe pod -n {metadata.namespace} {metadata.name}"),
     )
 
 
@@ -257,7 +263,10 @@ def _ended(
     since = str(ready.get("lastTransitionTime") or "")
     elapsed = seconds(since, state.ended) if since and state.ended else None
     restarted = state.reason in _LOST or (elapsed is not None and 0 <= elapsed < _RESTART)
-    if restarted:
+    if state.reason == "OOMKilled":
+        message += ": devices are not the cause"
+        remedy = "raise the memory limit of the container, or let it use less"
+    elif restarted:
         message += f", with node {pod.pod.node_name}, and does not come back"
         remedy = f"a new pod gets its devices prepared: {deletion(pod)}"
     else:

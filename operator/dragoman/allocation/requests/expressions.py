@@ -146,7 +146,8 @@ class Expression:
             values = [value for value in _read((path,), content) if value is not None]
             shown = values[0] if values else "unset"
             name = path[0] if len(path) == 1 else f"{path[0]}[{path[1]}].{path[2]}"
-            found[name] = str(shown[1]) if isinstance(shown, tuple) else str(shown)
+            plain = shown[1] if isinstance(shown, tuple) else shown
+            found[name] = str(plain).lower() if isinstance(plain, bool) else str(plain)
         return found
 
     def _evaluate(self, content: Content) -> Result:

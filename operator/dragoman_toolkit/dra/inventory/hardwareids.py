@@ -7,6 +7,7 @@ from dragoman.inventory.inventory import Inventory, InventoryDevice
 
 _NAMES = re.compile(r"(?i)uuid|guid|serial|pci|bdf|bus|addr|mac|id$")
 """Attributes that identify a device; each driver names its own."""
+_UUID = re.compile(r"(?:[a-z]{2,5}-)?[0-9a-f]{8}[-0-9a-f]*", re.ASCII)
 _PCI = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])", re.ASCII)
 
 
@@ -19,7 +20,22 @@ def devices_with(inventory: Inventory, text: str) -> list[InventoryDevice]:
     wanted = _plain(text)
     if len(wanted) < 4:
         return []
-    return [one for one in inventory.devices.values() if wanted in set(_identifiers(one))]
+    known = {key: {*_identifiers(one)} for key, one in inventory.devices.items()}
+    found = [inventory.devices[key] for key, there in known.items() if wanted in there]
+    if found or not _UUID.fullmatch(wanted):
+        return found
+    # As much of a UUID as tools print, with or without what stands before it.
+    bare = _bare(wanted)
+    return [
+        inventory.devices[key]
+        for key, there in known.items()
+        if any(_UUID.fullmatch(one) and _bare(one).startswith(bare) for one in there)
+    ]
+
+
+def _bare(uuid: str) -> str:
+    """Return a UUID without the kind of the device before it."""
+    return uuid if re.match(r"[0-9a-f]{8}", uuid) else uuid.partition("-")[2]
 
 
 def _identifiers(device: InventoryDevice) -> Iterator[str]:
