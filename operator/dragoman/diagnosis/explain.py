@@ -36,10 +36,11 @@ from dragoman.allocation import (
     TooExpensiveError,
 )
 from dragoman.allocation.binding import waiting
-from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
+from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import Load, lacks
 from dragoman.diagnosis.idleclaims import idle_claim, removed, without_devices
+from dragoman.diagnosis.nearness import NodeAnswer
 from dragoman.diagnosis.never import at_best
 from dragoman.diagnosis.nodeanswers import BUDGET, node_answer
 from dragoman.diagnosis.subject import Subject

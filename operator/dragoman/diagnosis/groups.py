@@ -7,11 +7,13 @@ from typing import Any
 
 from dragoman.allocation import BudgetExceeded, Code, FatalError, Reason
 from dragoman.diagnosis import wording
-from dragoman.diagnosis.answers import NodeAnswer, RequestAnswer, Rivals
 from dragoman.diagnosis.nearness import (
     POOLS,
     UNSELECTED,
     Distance,
+    NodeAnswer,
+    RequestAnswer,
+    Rivals,
     has_matching,
     short_of,
 )

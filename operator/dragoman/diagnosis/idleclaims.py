@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from dragoman.allocation import Claim, Cluster
-from dragoman.diagnosis.answers import NOT_HERE, Answer, Explanation, NodeAnswer
+from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.filters import placed
+from dragoman.diagnosis.nearness import NOT_HERE, NodeAnswer
 from dragoman.diagnosis.subject import Subject, Wanted
 from dragoman.inventory.facts.world import PodFact, World
 

@@ -1,23 +1,28 @@
-"""How near a node is to serving a pod: the changes that it lacks, then its missing devices.
+"""What one node lacks for a pod, and how near it is: by changes, then by missing devices.
 
 A change is the end of a holder, a toleration, a complete pool, or a node that is well again. The
 number is a bound: it is counted from the reasons, without a search. Only reasons of devices that
 the selectors of a request admit count: what happens to others changes nothing for the pod.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from dragoman.allocation import Code, FatalError, Reason
-from dragoman.diagnosis.filters import TAINT, UNSCHEDULABLE
+from dragoman.allocation import (
+    Allocated,
+    Code,
+    DoesNotFit,
+    FatalError,
+    NodeError,
+    Outcome,
+    Reason,
+)
+from dragoman.diagnosis.filters import AFFINITY, NODE_NAME, TAINT, UNSCHEDULABLE, Lack, messages
 from dragoman.model.fields import NOTHING
-
-if TYPE_CHECKING:
-    from dragoman.diagnosis.answers import NodeAnswer, RequestAnswer, Rivals
 
 UNSELECTED = frozenset({Code.SELECTOR_REJECTED, Code.NODE_MISMATCH, Code.CEL_ERROR})
 """Why a device is none that a request means."""
@@ -30,6 +35,12 @@ FEW = 12
 _HELD = frozenset({Code.DEVICE_IN_USE, Code.CAPACITY_EXCEEDED, Code.COUNTERS_EXCEEDED})
 
 
+CANNOT = "cannot allocate all claims"
+NOT_HERE = "resourceclaim not available on the node"
+BINDING = frozenset({Code.BINDING_PENDING, Code.BINDING_FAILED, Code.BINDING_TIMEOUT})
+"""Reasons about devices of allocated claims that drivers make ready before the pod is bound."""
+
+
 class Distance(NamedTuple):
     """What a node lacks; the smaller comes first."""
 
@@ -39,6 +50,158 @@ class Distance(NamedTuple):
 
 FAR = Distance(NEVER, 0)
 """Of a node that none of these changes helps."""
+
+
+@dataclass(frozen=True)
+class RequestAnswer:
+    """One request, or subrequest, on one node."""
+
+    claim: str  # `namespace/name` of the claim
+    name: str  # `request` or `request/subrequest`
+    wanted: int  # Devices that it needs; for allocationMode All as many as its selectors match
+    free: int  # Devices of the node that nothing keeps away
+    reasons: tuple[Reason, ...] = ()  # One for each other device
+    alternative: bool = False  # Whether another subrequest can take its place
+    exclusive: bool = True  # Whether a device that serves it serves no other request
+
+    @cached_property
+    def matching(self) -> tuple[Reason, ...]:
+        """What keeps away the devices that the selectors admit."""
+        return tuple(one for one in self.reasons if one.code not in UNSELECTED)
+
+    @property
+    def short(self) -> int:
+        """Devices that are missing; 0 where there are enough."""
+        return max(self.wanted - self.free, 0)
+
+    @property
+    def devices(self) -> int:
+        """Devices that were looked at."""
+        return self.free + len(self.reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class Rivals:
+    """Requests that want the same devices of one node, or one request alone."""
+
+    requests: tuple[RequestAnswer, ...]  # At least one
+    free: int  # Devices that nothing but these requests keeps away
+
+    @property
+    def wanted(self) -> int:
+        """Devices that the requests need together."""
+        return sum(one.wanted for one in self.requests)
+
+    @property
+    def short(self) -> int:
+        """Devices that are missing; 0 where there are enough."""
+        return max(self.wanted - self.free, 0)
+
+
+def rivals(requests: Sequence[RequestAnswer]) -> tuple[Rivals, ...]:
+    """Group requests of one node by the devices that they want.
+
+    Requests of different devices are one group where only all of them together find too few.
+    Alternatives, and requests whose devices can be shared, stand alone.
+    """
+    if len(requests) < 2:
+        return tuple(Rivals((one,), one.free) for one in requests)
+    groups: dict[object, list[RequestAnswer]] = {}
+    for one in requests:
+        alone = one.alternative or not one.exclusive or not one.devices
+        kept_away = (one.claim, one.name) if alone else frozenset(map(_obstacle, one.reasons))
+        groups.setdefault(kept_away, []).append(one)
+    found = tuple(Rivals(tuple(group), group[0].free) for group in groups.values())
+    if any(one.short for one in found):
+        return found
+    every = _all_together(tuple(one for one in requests if one.exclusive and not one.alternative))
+    return (every,) if every.short else found
+
+
+def _obstacle(reason: Reason) -> tuple[object, ...]:
+    details = reason.details
+    return (reason.device, reason.code, details.get("origin"), details.get("index"))
+
+
+def _all_together(requests: tuple[RequestAnswer, ...]) -> Rivals:
+    """Return what requests want together: a device is kept away where it is from all of them."""
+    kept_away = [{reason.device for reason in one.reasons} for one in requests]
+    devices = requests[0].devices if requests else 0
+    return Rivals(requests, devices - len(set.intersection(*kept_away)) if requests else 0)
+
+
+@dataclass(frozen=True)
+class NodeAnswer:
+    """One node."""
+
+    node: str  # Its name
+    # Why the scheduler leaves the node out before it looks at devices
+    lacks: tuple[Lack, ...] = ()
+    outcome: Outcome | None = None  # What the allocator says; None where it was not called
+    pinned: tuple[str, ...] = ()  # Allocated claims of the pod that cannot be used on the node
+    # Requests with their devices; only where the allocator found no solution, on a node that may
+    # become one for the pod
+    requests: tuple[RequestAnswer, ...] = ()
+    # Reasons about pools, the node, all requests, or claims that are allocated
+    others: tuple[Reason, ...] = ()
+
+    @property
+    def filtered(self) -> tuple[str, ...]:
+        """Why the scheduler leaves the node out, in its words."""
+        return messages(self.lacks) if self.lacks else ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether the pod can run there."""
+        return not self.lacks and self.has_devices
+
+    @cached_property
+    def rivals(self) -> tuple[Rivals, ...]:
+        """The requests, those that want the same devices as one."""
+        return rivals(self.requests)
+
+    @cached_property
+    def distance(self) -> Distance:
+        """How near the node is to serving the pod, counted from the reasons."""
+        return measured(self)
+
+    @property
+    def excluded(self) -> bool:
+        """Whether nothing that comes and goes makes the node one for the pod."""
+        return any(
+            one.message in (AFFINITY, NODE_NAME) or one.wanted > one.most for one in self.lacks
+        )
+
+    @property
+    def has_devices(self) -> bool:
+        """Whether the devices are there, whatever other filters say."""
+        return isinstance(self.outcome, Allocated) and not self.pinned
+
+    @property
+    def unready(self) -> tuple[Reason, ...]:
+        """Why devices of the pod's allocated claims are not ready."""
+        return tuple(one for one in self.others if one.code in BINDING)
+
+    @property
+    def unavailable(self) -> bool:
+        """Whether a claim that is allocated already cannot be used on the node."""
+        if self.pinned:
+            return True
+        return isinstance(self.outcome, DoesNotFit) and self.outcome.message == NOT_HERE
+
+    @property
+    def short(self) -> int:
+        """Devices that are missing in all; 0 where something else is the matter."""
+        return sum(one.short for one in self.rivals if not one.requests[0].alternative)
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """The scheduler's reasons for the node, as it counts them in its message."""
+        if self.lacks:
+            return self.filtered
+        if isinstance(self.outcome, (NodeError, DoesNotFit)):
+            return (self.outcome.message,)
+        return () if isinstance(self.outcome, Allocated) else (CANNOT,)
 
 
 def measured(node: NodeAnswer) -> Distance:

@@ -16,8 +16,8 @@ from dragoman.allocation import (
 )
 from dragoman.allocation import explain as reasons_of
 from dragoman.allocation.pools.nodeselector import matches
-from dragoman.diagnosis.answers import NOT_HERE, NodeAnswer, RequestAnswer
 from dragoman.diagnosis.filters import Lack
+from dragoman.diagnosis.nearness import NOT_HERE, NodeAnswer, RequestAnswer
 from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.facts.world import NodeFact
 from dragoman.model.device import Content

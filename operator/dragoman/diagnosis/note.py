@@ -11,9 +11,9 @@ from typing import Any
 
 from dragoman.allocation import BudgetExceeded, Code, FatalError, Reason
 from dragoman.allocation.codes import WORDS
-from dragoman.diagnosis.answers import DEVICES, Answer, Explanation, Hint, NodeAnswer, Rivals
+from dragoman.diagnosis.answers import DEVICES, Answer, Explanation, Hint
 from dragoman.diagnosis.groups import concerned, worded
-from dragoman.diagnosis.nearness import FAR, NEVER, POOLS, short_of
+from dragoman.diagnosis.nearness import FAR, NEVER, POOLS, NodeAnswer, Rivals, short_of
 from dragoman.diagnosis.obstacles import ObstacleCode
 from dragoman.diagnosis.wording import listed as listed_names
 from dragoman.diagnosis.wording import node_lacks, value_text

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dragoman.allocation import Allocated, Claim, Cluster, FatalError, allocate
-from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
+from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.explain import conclude, explain
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import Lack, Load, lacks, rejections
+from dragoman.diagnosis.nearness import NodeAnswer
 from dragoman.diagnosis.nodeanswers import BUDGET
 from dragoman.diagnosis.subject import of_pod
 from dragoman.inventory.facts.world import NodeFact, PodFact

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from dragoman.allocation import Claim, Code, FatalError, Reason, allocate
 from dragoman.allocation.requests.expressions import Expression, Failure, Views
-from dragoman.diagnosis.answers import NodeAnswer
+from dragoman.diagnosis.nearness import NodeAnswer
 from dragoman.diagnosis.selectorparts import values_of
 from dragoman.inventory.inventory import Inventory
 from dragoman.model.device import Content

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from dragoman.allocation import Code, Reason
-from dragoman.diagnosis.answers import NodeAnswer
+from dragoman.diagnosis.nearness import NodeAnswer
 from dragoman.inventory.ages import age
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory

@@ -5,10 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from dragoman.diagnosis.answers import NodeAnswer
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import TAINT, UNSCHEDULABLE, Load, placed, rejections
-from dragoman.diagnosis.nearness import taint_key
+from dragoman.diagnosis.nearness import NodeAnswer, taint_key
 from dragoman.diagnosis.subject import Subject
 from dragoman.diagnosis.wording import CONDITIONS
 from dragoman.inventory.facts.world import NodeFact, PodFact, World

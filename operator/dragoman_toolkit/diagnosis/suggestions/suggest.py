@@ -8,11 +8,11 @@ from itertools import islice
 
 from dragoman.allocation import Claim, Cluster, Code, PoolID, TooExpensiveError
 from dragoman.allocation.extendedresources import NAME as EXTENDED
-from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
+from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.extended import Extended
 from dragoman.diagnosis.filters import UNSCHEDULABLE
 from dragoman.diagnosis.idleclaims import removed
-from dragoman.diagnosis.nearness import Distance, taint_key
+from dragoman.diagnosis.nearness import Distance, NodeAnswer, taint_key
 from dragoman.diagnosis.nodeanswers import node_answer
 from dragoman.diagnosis.subject import Subject
 from dragoman.inventory.inventory import Inventory

@@ -6,9 +6,9 @@ from itertools import islice
 
 from dragoman.allocation import Allocated, Cluster, DeviceID, Reason
 from dragoman.diagnosis import subject as subjects
-from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer
+from dragoman.diagnosis.answers import Answer, Explanation
 from dragoman.diagnosis.groups import groups as grouped
-from dragoman.diagnosis.nearness import has_matching
+from dragoman.diagnosis.nearness import NodeAnswer, has_matching
 from dragoman.diagnosis.obstacles import MISSING, ObstacleCode
 from dragoman.diagnosis.subject import Subject
 from dragoman.diagnosis.wording import node_lacks, words

@@ -6,11 +6,11 @@ from typing import Any
 
 from dragoman.allocation import Code, Reason
 from dragoman.diagnosis import wording
-from dragoman.diagnosis.answers import Answer, Explanation, NodeAnswer, times_out
+from dragoman.diagnosis.answers import Answer, Explanation, times_out
 from dragoman.diagnosis.explain import unreadable
 from dragoman.diagnosis.filters import AFFINITY
 from dragoman.diagnosis.groups import Group
-from dragoman.diagnosis.nearness import FAR, Distance, nearest, of_fewest_changes
+from dragoman.diagnosis.nearness import FAR, Distance, NodeAnswer, nearest, of_fewest_changes
 from dragoman.diagnosis.nodeanswers import exact_requests
 from dragoman.diagnosis.note import hint_texts, never_texts
 from dragoman.diagnosis.obstacles import ObstacleCode
