@@ -60,8 +60,8 @@ BUDGETS = {
     "cel": 13_500,
     "configs": 4_500,
     "webhooks": 2_600,
-    "dragoman": 43_750,
-    "toolkit": 36_600,
+    "dragoman": 43_950,
+    "toolkit": 36_500,
     "drivers": 9_800,
 }
 """Lines of each package. Raise one by a commit that does nothing else and says why."""
