@@ -7,7 +7,7 @@ from functools import reduce
 from dragoman.allocation import Code, class_of
 from dragoman.allocation.extendedresources import NAME as EXTENDED
 from dragoman.allocation.reasons.obstacles import DeviceObstacle
-from dragoman.allocation.requests.expressions import Expression
+from dragoman.allocation.requests.expressions import Expression, Failure
 from dragoman.diagnosis.crowding import crowded
 from dragoman.diagnosis.meant import RequestDevices
 from dragoman.diagnosis.selectorparts import (
@@ -195,6 +195,9 @@ def _counts(path: Sequence[str], contents: Sequence[Content]) -> str:
 
 
 def _generic(part: Expression, contents: Sequence[Content]) -> str:
+    failures = {found.message for one in contents if isinstance(found := part.on(one), Failure)}
+    if len(failures) == 1 and all(part.on(one) is not False for one in contents):
+        return f"{part.text} fails on every device: {min(failures)}"
     seen = (f"{path[-1]} is {_counts(path, contents)}" for path in part.reads if len(path) == 3)
     values = "; ".join(seen)
     return untrue_text(part) + (f" ({values})" if values else "")

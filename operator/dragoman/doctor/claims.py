@@ -27,12 +27,12 @@ def claim_idle(facts: DoctorFacts) -> Iterator[Finding]:
             continue
         since = claim.changed_at or claim.since
         ended = _ended_users(facts, claim)
-        patience = facts.thresholds.settle if ended else facts.thresholds.idle
-        if (claim.consumers and not ended) or facts.age(since) < patience:
-            continue
         # A pod that is bound waits for the reservation: without the claim it never starts.
         bound = [one for one in facts.pods_by_claim.get(claim.key, ()) if one.pod.node_name]
-        reserved = f"reserved only for {few(ended)}, ended" if ended else "reserved for no pod"
+        patience = facts.thresholds.settle if ended or bound else facts.thresholds.idle
+        if (claim.consumers and not ended) or facts.age(since) < patience:
+            continue
+        reserved = f"reserved only for {few(ended)}" if ended else "reserved for no pod"
         message = f"holds {_devices(claim)}, {reserved}"
         if bound:
             pod = bound[0].pod
@@ -47,16 +47,17 @@ def claim_idle(facts: DoctorFacts) -> Iterator[Finding]:
 
 
 def _ended_users(facts: DoctorFacts, claim: Claim) -> tuple[str, ...]:
-    """Return the pods that a user's claim is reserved for, where all have ended.
+    """Return the pods that a user's claim is reserved for, where all have ended or are gone.
 
     What is generated for a pod is ClaimUnowned.
     """
-    if claim.entry is not None or claim.extended or _is_used(facts, claim):
+    unknown = claim.entry is not None or claim.extended or not facts.read("pods")
+    if unknown or _is_used(facts, claim):
         return ()
     namespace, pods = claim.metadata.namespace, facts.inventory.world.pods
-    found = [pods.get(f"{namespace}/{one.name}") for one in claim.consumers]
-    done = [pod.pod.metadata.name for pod in found if pod is not None and pod.pod.done]
-    return tuple(done) if len(done) == len(found) else ()
+    found = {one.name: pods.get(f"{namespace}/{one.name}") for one in claim.consumers}
+    ended = {name for name, pod in found.items() if pod is not None and pod.pod.done}
+    return tuple(f"{name}, {'ended' if name in ended else 'gone'}" for name in found)
 
 
 def claim_unowned(facts: DoctorFacts) -> Iterator[Finding]:

@@ -10,8 +10,12 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
+<<<<<<< HEAD
 from dragoman_base.words import listed, natural
 from dragoman_base.words.spelling import MAX_CANDIDATES, closest, edit_distance
+=======
+from dragoman_base.words.spelling import MAX_CANDIDATES, allowed, edit_distance
+>>>>>>> e9f06a63 (Name near labels and values in more forms, holders that are gone, and why containers do not run)
 
 CANDIDATES = 3
 """Candidates for one name."""
@@ -48,7 +52,7 @@ def _rank(name: str, known: str) -> tuple[int, int] | None:
     one, two = name.casefold(), known.casefold()
     if one == two:
         return 0, 0
-    edits = edit_distance(name, known, min(max(2, len(name) // 3), (len(known) - 1) // 2))
+    edits = edit_distance(name, known, allowed(name, known))
     if edits is not None and not _may_be_one_model(one, two):
         return None
     if edits is not None and edits <= 2:

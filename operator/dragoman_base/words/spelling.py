@@ -4,6 +4,7 @@ The search counts edits itself: `difflib.get_close_matches` takes up to 1.8 ms f
 63-letter names (64 of them: 113 ms) and gives a ratio, while driver names need "one edit apart".
 """
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ MAX_CANDIDATES = 256
 LETTER_PAIRS = 10_000
 """Pairs of letters that the suggestions of one validation may compare: some milliseconds."""
 
+_PARTS = re.compile(r"[./]")
 _PAIRS_PER_NAME = 8  # pairs of letters that cost as much as the fixed work for a candidate
 
 
@@ -40,23 +42,22 @@ def closest(
 ) -> str | None:
     """Find the known name with the fewest edits; case does not count.
 
-    By default a third of the letters may differ, or two if that is more. More than half of a
-    candidate's letters must match, so `a` does not suggest `b`. Ties go to the first in order.
+    Ties go to the first in order.
 
     Args:
         name: The name as written.
         known: The candidates.
-        edits: Edits allowed.
+        edits: Edits allowed; by default as many as `allowed` says.
         budget: Shared with other searches; an exceeded budget gives no suggestion.
     """
     budget = budget or SuggestionBudget()
     budget.left -= len(known)
-    edits = max(2, len(name) // 3) if edits is None else edits
+    edits = len(name) if edits is None else edits
     best, best_distance = None, edits + 1
     if budget.left < 0:
         return None
     for _, candidate in zip(range(MAX_CANDIDATES), sorted(known), strict=False):
-        limit = min(best_distance - 1, (len(candidate) - 1) // 2)
+        limit = min(best_distance - 1, allowed(name, candidate))
         apart = edit_distance(name, candidate, limit, budget)
         if budget.left < 0:
             return None
@@ -65,6 +66,21 @@ def closest(
         if best_distance == 0:
             break
     return best
+
+
+def allowed(name: str, other: str) -> int:
+    """Return the edits by which a name may be a slip of another one.
+
+    A third of the letters may differ, or two if that is more, and more than half of the other's
+    must match, so `a` does not suggest `b`. Of names with dots or slashes only the parts count in
+    which they differ: `ghost.example.com` is no slip of `toy.example.com`.
+    """
+    one, two = (_PARTS.split(text.casefold()) for text in (name, other))
+    if len(one) < 2 or len(one) != len(two):
+        return min(max(2, len(name) // 3), (len(other) - 1) // 2)
+    left = [pair for pair in zip(one, two, strict=True) if pair[0] != pair[1]]
+    written, known = (sum(map(len, parts)) for parts in zip(*left, strict=True)) if left else (0, 0)
+    return min(max(2, written // 3), (known + 1) // 2)
 
 
 def edit_distance(

@@ -133,19 +133,33 @@ def _text(
     """Say what has to happen: ends of pods that run, and what the others need."""
     verb = "ends" if len(users) == 1 else "end"
     texts = [f"when {' and '.join(users)} {verb}"]
-    for pod in pods:
+    there = {pod.key: pod for pod in pods}
+    if gone := _gone(inventory, users, claims, there):
+        return _to_release(claims, f"{gone} has ended or is gone")
+    for pod in there.values():
         if pod.pod.done:
-            many = "claim", "is", "it"
-            if len(claims) > 1:
-                many = "claims", "are", "them"
-            return (
-                f"when {many[0]} {' and '.join(claims)} {many[1]} released: {pod.key} has ended "
-                f"({pod.pod.phase or 'deleted'}), and the claim controller has not released "
-                f"{many[2]}: {'; '.join(f'kubectl dra release {one}' for one in claims)}"
-            )
+            return _to_release(claims, f"{pod.key} has ended ({pod.pod.phase or 'deleted'})")
         if pod.pod.metadata.deleting:
             texts.append(departing(inventory, pod))
     return "; ".join(texts)
+
+
+def _gone(inventory: Inventory, users: Users, claims: Iterable[str], there: Collection[str]) -> str:
+    """Return the only user, where it is no pod any more; empty where that is not known."""
+    world = inventory.world
+    unread = "pods" not in world.listed or any(one.plural == "pods" for one in world.unseen)
+    consumers = [one for name in claims for one in world.claims[name].consumers]
+    known = unread or there or len(users) > 1 or not all(one.is_pod for one in consumers)
+    return "" if known or not consumers else users[0]
+
+
+def _to_release(claims: Sequence[str], why: str) -> str:
+    many = ("claims", "are", "them") if len(claims) > 1 else ("claim", "is", "it")
+    release = "; ".join(f"kubectl dra release {one}" for one in claims)
+    return (
+        f"when {many[0]} {' and '.join(claims)} {many[1]} released: {why}, and the claim "
+        f"controller has not released {many[2]}: {release}"
+    )
 
 
 def departing(inventory: Inventory, pod: PodFact) -> str:

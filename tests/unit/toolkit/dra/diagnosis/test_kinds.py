@@ -42,6 +42,7 @@ C = f'device.capacity["{GPU}"]'
 EXPLAIN = "explain pod wants -n ml"
 OTHERS = r"shop/web"
 """Who has the devices of the other driver: no pod here wants one of these."""
+ZONE = "topology.kubernetes.io/zone"
 PAIR = [{"matchAttribute": ROOT, "requests": ["gpu", "nic"]}]
 BOTH = [request(), request("nic", NIC)]
 UUID = "GPU-11111111-2222-3333-4444-555555555555"
@@ -110,6 +111,75 @@ def asking(amount: str) -> Json:
 
 def found_by(*attributes: tuple[str, str]) -> list[Json]:
     return [*one(gpu("g0", attributes=dict(attributes))), *holder("ml/a", "big-1", ["g0"])]
+
+
+def named_gpu(selector: str, *, busy: bool = True) -> list[Json]:
+    """Return the world of two models, and a pod that selects by a name."""
+    return [*two(busy=busy), *wants(request("gpu", GPU, 1, f"{A}.productName{selector}"))]
+
+
+def zoned(**spec: Any) -> list[Json]:
+    """Return two zones with a GPU each, and a pod that demands something of its node."""
+    found = [*toys(), kind(GPU)]
+    for name, zone in (("big-1", "eu-1a"), ("big-2", "eu-1b")):
+        found += [node(name, labels={ZONE: zone, "rack": zone}), pool(GPU, name, gpu("g0"))]
+    return [*found, *wants(request(), **spec)]
+
+
+def demanding(key: str, operator: str, *values: str) -> Json:
+    """Return the fields of a pod with a required node affinity."""
+    expression = {"key": key, "operator": operator, **({"values": [*values]} if values else {})}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    return {"affinity": {"nodeAffinity": {required: terms}}}
+
+
+def begun(field: str = "containerStatuses", phase: str = "Pending", **state: Any) -> list[Json]:
+    """Return a pod with a device and a node, whose container does not run."""
+    found = [*one(gpu("g0")), *plugin("big-1")]
+    statuses = [{"name": "main", "state": state}]
+    return [*found, *holder("ml/wants", "big-1", ["g0"], status={"phase": phase, field: statuses})]
+
+
+def plugin(where: str, ready: str = "True") -> list[Json]:
+    """Return the plugin pod of the driver of GPUs on a node."""
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "kp", "uid": "kp"}
+    (pod,) = holder(
+        f"kube-system/kp-{where}",
+        where,
+        [],
+        ownerReferences=[{**owner, "controller": True}],
+        status={"conditions": [{"type": "Ready", "status": ready}]},
+    )
+    paths = ("plugins_registry", f"plugins/{GPU}")
+    volumes = [{"name": one, "hostPath": {"path": f"/var/lib/kubelet/{one}"}} for one in paths]
+    return [{**pod, "spec": {**pod["spec"], "volumes": volumes}}]
+
+
+def quota(name: str, hard: int, used: int) -> Json:
+    about = {"name": "gpus", "namespace": "ml", "uid": "quota"}
+    spec = {"hard": {name: str(hard)}}
+    made = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": about, "spec": spec}
+    return {**made, "status": {**spec, "used": {name: str(used)}}}
+
+
+def not_made(count: int) -> list[Json]:
+    return wants(request("gpu", GPU, count), made=False, status={"conditions": []})
+
+
+def published(driver: str, **amounts: str) -> list[Json]:
+    """Return a node whose device plugin publishes resources beside the driver's devices."""
+    where = node("m1", **{name.replace("__", "/"): one for name, one in amounts.items()})
+    where["status"]["capacity"] = where["status"]["allocatable"]
+    return [kind(driver), where, pool(driver, "m1", device("d0", {"model": "x"}))]
+
+
+def reserved(*names: str) -> list[Json]:
+    """Return a claim with a device, which pod `jobs/p` uses, reserved for other pods."""
+    held, pod = holder("jobs/p", "big-1", ["g0"])
+    users = [{"resource": "pods", "name": one, "uid": f"uid-jobs-{one}"} for one in names]
+    status = {"allocation": held["status"]["allocation"], "reservedFor": users}
+    return [*one(gpu("g0")), {**held, "status": status}, pod]
 
 
 Case = tuple[str, list[Json], str, list[str], list[str]]
@@ -469,6 +539,197 @@ CASES: list[Case] = [
         [],
     ),
     ("an unknown kind", two(), "explain widget/x -n ml", ["there are: pod, .*job"], []),
+    # near-value in another form
+    (
+        "a value of a list",
+        named_gpu(' in ["H200", "H100"]'),
+        EXPLAIN,
+        [rf'true of no device: did you mean "{H100}" in place of "H100"\?'],
+        [OTHERS],
+    ),
+    (
+        "the beginning of a value, in other letters",
+        named_gpu('.startsWith("nvidia h100")'),
+        EXPLAIN,
+        ['case-sensitive: did you mean "NVIDIA H100" in place of "nvidia h100"'],
+        [OTHERS],
+    ),
+    (
+        "a part of a value, with a dash too many",
+        named_gpu('.contains("A-100")', busy=False),
+        EXPLAIN,
+        ['did you mean "A100" in place of "A-100"', r'write .*contains\("A100"\)'],
+        [OTHERS],
+    ),
+    (
+        "a value in capitals beside a call that makes letters small",
+        named_gpu(f'.lowerAscii() == "{L4}"'),
+        EXPLAIN,
+        ["is true of no device"],
+        ["no device has productName"],
+    ),
+    (
+        "one of two values",
+        named_gpu('.matches("^nvidia a100") || 1 == 2'),
+        EXPLAIN,
+        [r'did you mean "\^NVIDIA A100"'],
+        [OTHERS],
+    ),
+    (
+        "a quantity that is none",
+        [*two(), *wants(request("gpu", GPU, 1, f'{C}.memory.compareTo(quantity("80GB")) > 0'))],
+        EXPLAIN,
+        ["fails on every device: quantities must match"],
+        [OTHERS],
+    ),
+    (
+        "drivers of one domain are no slips of each other",
+        [*two(), kind("ghost.example.com"), *wants(request("gpu", "ghost.example.com"))],
+        "doctor",
+        ["ClassEmpty .*ghost.example.com", "install the driver"],
+        ["write toy.example.com", "did you mean"],
+    ),
+    # node-label
+    (
+        "a misspelt label of a node",
+        zoned(nodeSelector={f"{ZONE}s": "eu-1a"}),
+        EXPLAIN,
+        [rf"no node has label {ZONE}s; did you mean {ZONE}\?"],
+        [OTHERS],
+    ),
+    (
+        "a label of another domain",
+        zoned(nodeSelector={"failure-domain.beta.kubernetes.io/zone": "eu-1b"}),
+        EXPLAIN,
+        [rf"did you mean {ZONE}\?"],
+        [OTHERS],
+    ),
+    (
+        "a misspelt value of a label",
+        zoned(nodeSelector={ZONE: "EU-1B"}),
+        EXPLAIN,
+        [rf"{ZONE} is eu-1a, eu-1b; did you mean eu-1b\?"],
+        [OTHERS],
+    ),
+    (
+        "an affinity that no node meets",
+        zoned(**demanding("rack", "In", "us-9", "us-8")),
+        EXPLAIN,
+        [r"can never fit: .*node affinity rack in \(us-9, us-8\) matches no node \(rack is eu-1a"],
+        [OTHERS],
+    ),
+    (
+        "an affinity that leaves nodes without devices",
+        zoned(**demanding(ZONE, "DoesNotExist")),
+        EXPLAIN,
+        [rf"node affinity !{ZONE} leaves toy-0, toy-1; such devices are on big-1, big-2"],
+        [OTHERS],
+    ),
+    # started-pod
+    (
+        "a container without its secret",
+        begun(waiting={"reason": "CreateContainerConfigError", "message": 'secret "x" not found'}),
+        EXPLAIN,
+        ['secret "x" not found: devices are not the cause: create what the message names'],
+        ["logs"],
+    ),
+    (
+        "a container that wanted too much memory",
+        begun(
+            phase="Running",
+            terminated={"reason": "OOMKilled", "exitCode": 137, "finishedAt": CREATED},
+        ),
+        EXPLAIN,
+        ["OOMKilled, exit code 137.*devices are not the cause: raise the memory limit"],
+        ["does not come back", "kubectl delete pod"],
+    ),
+    (
+        "no plugin pod on the node",
+        [
+            *one(gpu("g0")),
+            *plugin("toy-0"),
+            *holder(
+                *("ml/wants", "big-1", ["g0"]),
+                status={
+                    "phase": "Pending",
+                    "containerStatuses": [
+                        {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}
+                    ],
+                },
+            ),
+        ],
+        EXPLAIN,
+        [f"no plugin pod of driver {GPU} runs on big-1.*DaemonSet kube-system/kp"],
+        [],
+    ),
+    # quota
+    (
+        "a quota that can never suffice",
+        [*two(), quota(f"{GPU}.deviceclass.resource.k8s.io/devices", 1, 0), *not_made(2)],
+        EXPLAIN,
+        [f"allows 1 of {GPU}, 0 are charged, 2 are wanted.*ask for a larger quota, or request"],
+        ["delete claims"],
+    ),
+    (
+        "a quota of claims",
+        [*two(), quota("count/resourceclaims.resource.k8s.io", 3, 3), *not_made(1)],
+        EXPLAIN,
+        ["allows 3 ResourceClaims, and there are 3"],
+        [],
+    ),
+    # release-of-a-wanted-claim, holder-has-ended
+    (
+        "a pod that runs names a claim that is reserved for none",
+        reserved(),
+        "doctor",
+        ["ClaimIdle .*jobs/p-gpu .*reserved for no pod, although pod p on big-1 names it"],
+        ["dra release"],
+    ),
+    (
+        "a claim is reserved for a pod that is gone",
+        reserved("q")[:-1],
+        "doctor",
+        ["ClaimIdle .*reserved only for q, gone", "kubectl dra release jobs/p-gpu"],
+        [],
+    ),
+    (
+        "the holder is gone",
+        [*reserved("q")[:-1], *wants(request())],
+        EXPLAIN,
+        ["when claim jobs/p-gpu is released: jobs/q has ended or is gone"],
+        ["when jobs/q ends"],
+    ),
+    # device-plugin-pairs
+    (
+        "a plugin of another vendor's name for its cores",
+        published("neuron.aws.com", **{"aws.amazon.com__neuroncore": "8"}),
+        "doctor",
+        ["DoubleBooked .*aws.amazon.com/neuroncore"],
+        [],
+    ),
+    (
+        "another vendor's plugin",
+        published("gpu.amd.com", **{"nvidia.com__gpu": "2"}),
+        "doctor",
+        [],
+        ["DoubleBooked"],
+    ),
+    # known-fault-without-trigger
+    (
+        "a shared claim of pods that run",
+        [*reserved("p", "q"), holder("jobs/q", "big-1", [])[0]],
+        "doctor",
+        [],
+        ["141274"],
+    ),
+    (
+        "a UUID without what stands before it",
+        found_by(("uuid", UUID)),
+        f"who {UUID.partition('-')[2]}",
+        ["ml/a"],
+        [],
+    ),
+    ("the beginning of a UUID", found_by(("uuid", UUID)), f"who {UUID[:12]}", ["ml/a"], []),
 ]
 
 
