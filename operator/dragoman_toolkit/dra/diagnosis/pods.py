@@ -239,9 +239,7 @@ def _searched(view: DiagnosisView, subject: Subject, title: str, *, planned: boo
     message = text.message(view.inventory, subject.pod)
     if message:
         blocks += ["", message]
-    found = report(
-        view, explanation, tuple(blocks), suggestions=suggestions, groups=groups
-    )
+    found = report(view, explanation, tuple(blocks), suggestions=suggestions, groups=groups)
     unmet = explanation.answer in (Answer.DOES_NOT_FIT, Answer.NEVER_FITS) and not planned
     return _with_autoscalers(view, explanation, found) if unmet else found
 
