@@ -56,12 +56,12 @@ def packages(root: str) -> Iterator[Path]:
 
 
 BUDGETS = {
-    "base": 1_220,
+    "base": 1_250,
     "cel": 13_500,
     "configs": 4_500,
     "webhooks": 2_600,
     "dragoman": 43_950,
-    "toolkit": 36_500,
+    "toolkit": 36_600,
     "drivers": 9_800,
 }
 """Lines of each package. Raise one by a commit that does nothing else and says why."""
