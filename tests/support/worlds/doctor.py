@@ -340,11 +340,13 @@ def _consumers_near_limit(world: World) -> Case:
     def crowded(count: int) -> Json:
         return world.claim("claim", "d0", users=[f"user-{number}" for number in range(count)])
 
+    one = world.pod("user-0")
+    one["metadata"]["uid"] = f"uid-of-{world.name}-user-0"
     return Case(
         Id.CONSUMERS_NEAR_LIMIT,
         f"{world.name}/claim",
-        world.base(crowded(240)),
-        world.base(crowded(239)),
+        world.base(one, crowded(240)),
+        world.base(one, crowded(239)),
     )
 
 

@@ -169,8 +169,10 @@ def not_made(count: int) -> list[Json]:
 
 def published(driver: str, **amounts: str) -> list[Json]:
     """Return a node whose device plugin publishes resources beside the driver's devices."""
-    where = node("m1", **{name.replace("__", "/"): one for name, one in amounts.items()})
-    where["status"]["capacity"] = where["status"]["allocatable"]
+    where = node("m1")
+    room = where["status"]["allocatable"]
+    room |= {name.replace("__", "/"): one for name, one in amounts.items()}
+    where["status"]["capacity"] = room
     return [kind(driver), where, pool(driver, "m1", device("d0", {"model": "x"}))]
 
 
