@@ -56,12 +56,12 @@ def packages(root: str) -> Iterator[Path]:
 
 
 BUDGETS = {
-    "base": 1_250,
+    "base": 1_270,
     "cel": 13_500,
     "configs": 4_500,
     "webhooks": 2_600,
-    "dragoman": 43_950,
-    "toolkit": 36_600,
+    "dragoman": 43_980,
+    "toolkit": 36_650,
     "drivers": 9_800,
 }
 """Lines of each package. Raise one by a commit that does nothing else and says why."""

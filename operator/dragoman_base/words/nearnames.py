@@ -10,12 +10,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
-<<<<<<< HEAD
 from dragoman_base.words import listed, natural
-from dragoman_base.words.spelling import MAX_CANDIDATES, closest, edit_distance
-=======
-from dragoman_base.words.spelling import MAX_CANDIDATES, allowed, edit_distance
->>>>>>> e9f06a63 (Name near labels and values in more forms, holders that are gone, and why containers do not run)
+from dragoman_base.words.spelling import MAX_CANDIDATES, allowed, closest, edit_distance
 
 CANDIDATES = 3
 """Candidates for one name."""
