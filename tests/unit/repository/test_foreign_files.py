@@ -27,6 +27,7 @@ OWN = {
     "operator/dragoman_drivers/throwaway/downloads.py: partial.open": "written",
     "operator/dragoman_drivers/throwaway/downloads.py: pins.read_text": "shipped",
     "operator/dragoman_drivers/throwaway/downloads.py: tarfile.open": "verified by its digest",
+    "operator/dragoman_drivers/throwaway/downloads.py: tarfile.ReadError": "raised, reads nothing",
     "operator/dragoman_drivers/throwaway/downloads.py: unpacked.open": "written",
     "operator/dragoman_drivers/throwaway/downloads.py: opener.open": "HTTP, bounded there",
     "operator/dragoman_drivers/throwaway/process.py: self.log.open": "written",
