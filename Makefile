@@ -184,7 +184,7 @@ test-preemption-oracle: setup ## Compare victims with the scheduler's in WORLDS 
 
 .PHONY: test-preemption
 test-preemption: controlplane ## Play RUNS random preemptions from SEED on with the real scheduler, and kill controllers (KIND=budgets; resumable)
-	@$(PY) -m tests.e2e.preemption.races $(or $(RUNS),1000) $(or $(SEED),1) $(KIND)
+	@$(PY) -m tests.e2e.preemption.races $(or $(RUNS),1000) $(or $(SEED),1) "$(KIND)"
 
 .PHONY: test-defrag
 test-defrag: controlplane ## Compare plans of moves with brute force in 1,000 small worlds, and carry out MOVES of them

@@ -31,6 +31,7 @@ class Call(asyncio.Handle):
     """
 
     __slots__ = ("_when",)
+    _source_traceback = _repr = None
 
     def __init__(
         self,

@@ -558,6 +558,8 @@ def main() -> None:
     """Play the runs that were not played yet; status 1 where one of all runs went wrong."""
     count, seed = int(sys.argv[1]), int(sys.argv[2])
     kind = sys.argv[3] if len(sys.argv) > 3 else ""
+    if kind not in ("", *KINDS):
+        sys.exit(f"{kind!r} is no kind: {', '.join(KINDS)}")
     DONE.parent.mkdir(exist_ok=True)
     runs = (
         [Run(**json.loads(line)) for line in DONE.read_text().splitlines()] if DONE.exists() else []
