@@ -1,7 +1,9 @@
 """Whole operators in virtual time: what was found stays mended, and the first seeds hold."""
 
+import asyncio
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from tests.simulation.__main__ import FOUND, of_file
 from tests.simulation.enumeration import every
 from tests.simulation.execution import execute, minimise
+from tests.simulation.loop import SimulatedLoop
 from tests.simulation.mutants import misplaced, mutants
 from tests.simulation.scenarios import EVERY_DAY, SPAN
 from tests.simulation.schedule import generate
@@ -54,6 +57,15 @@ def test_no_perturbation_of_a_write_violates_an_invariant(workload: str) -> None
         assert run.outcome.violations == (), f"{run}: {run.command}"
         covered = max(covered, run.index)
     assert covered >= 5
+
+
+def test_a_callback_that_fails_is_recorded_and_the_others_run() -> None:
+    loop = SimulatedLoop(random.Random(1))
+    loop.call_soon(lambda: 1 // 0)
+    loop.run_until_complete(asyncio.sleep(1))
+    assert "division" in loop.failures[0]
+    assert "lambda" in repr(loop.call_later(1, lambda: None))
+    loop.close()
 
 
 def test_a_seed_gives_the_same_run_in_two_processes() -> None:

@@ -46,7 +46,7 @@ _STARTS = (yaml.SequenceStartEvent, yaml.MappingStartEvent)
 _ENDS = (yaml.SequenceEndEvent, yaml.MappingEndEvent)
 _PREFIX = re.compile(r"^[ ?:-]{64,}", re.MULTILINE)
 _BRACKET = re.compile(r"[\[\]{}]")
-_LONG_TAG = re.compile(r"^%TAG[ \t][^\r\n]{256}|[\r\x85\u2028\u2029]%TAG[ \t]", re.MULTILINE)
+_LONG_TAG = re.compile(r"^\ufeff*%TAG[ \t][^\r\n]{256}|[\r\x85\u2028\u2029]%TAG[ \t]", re.MULTILINE)
 """A prefix that each tag would repeat, or one where only YAML sees a line."""
 
 

@@ -64,6 +64,7 @@ def test_the_end_of_a_log_begins_at_a_position(tmp_path: Path) -> None:
     assert files.read_end(path, 0, 3) == "d\ufffd\n"
 
 
+LONG_TAG = "%TAG ! tag:x," + "a" * 1_000_000 + "\n---\n" + "- !a x\n" * 40_000
 MANY = {
     "a bomb": "a0: &a0 [x]\n"
     + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 10)),
@@ -80,7 +81,8 @@ MANY = {
     "documents": "--- a\n" * 60_000,
     "documents of JSON": "{}\n" * 60_000,
     "a line of JSON": "[] " * 30_000,
-    "a long tag": "%TAG ! tag:x," + "a" * 1_000_000 + "\n---\n" + "- !a x\n" * 40_000,
+    "a long tag": LONG_TAG,
+    "a long tag behind byte order marks": f"\ufeff\ufeff{LONG_TAG}",
 }
 
 
