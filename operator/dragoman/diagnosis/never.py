@@ -46,7 +46,7 @@ from dragoman_base.words import natural
 from dragoman_base.words.nearnames import near
 
 TRIED = 8
-"""Nodes with a label that may be meant on which the pod is tried."""
+"""Values of a demand that are looked at, and nodes with each of which the pod is tried."""
 RESOURCES, SELECTOR = "NodeResources", "NodeSelector"
 """Kinds of causes that have nothing to do with devices."""
 
@@ -178,19 +178,19 @@ def resource_text(world: World, subject: Subject, name: str) -> str:
 def node_selector_text(world: World, best: BestCase, subject: Subject) -> str:
     """Say which demand of a node's labels no node meets, and which values there are."""
     labels = [one.node.labels for one in world.nodes.values()]
-    demands = [*_demands(subject.pod.needs)]
-    for key, operator, values in demands:
+    needs = subject.pod.needs
+    demands = [*_demands(needs)]
+    for number, (key, operator, values) in enumerate(demands):
         if any(_has(one, key, operator, values) for one in labels):
             continue
         known = sorted({str(one[key]) for one in labels if key in one})
         there = f"{key} is {shortened(known)}" if known else f"no node has label {key}"
         meant = _label_meant(world, best, subject, key, values)
         there += f"; did you mean {meant}?" if meant else ""
-        of_affinity = key not in subject.pod.needs.labels
-        what = _demand(subject) if of_affinity else f"nodeSelector {key}={value_text(values[0])}"
-        return f"{what} matches no node ({there})"
+        what = f"nodeSelector {key}={value_text(values[0])}" if number < len(needs.labels) else ""
+        return f"{what or _affinity(needs)} matches no node ({there})"
     together = " that has all of these labels" if len(demands) > 1 else ""
-    return f"{_demand(subject)} matches no node{together}"
+    return f"{_demand(needs)} matches no node{together}"
 
 
 def _demands(needs: Needs) -> Iterator[Requirement]:
@@ -219,21 +219,25 @@ def _label_meant(
     alike = [one for one in sorted(keys) if one.rpartition("/")[2] == local]
     for other in (key,) if key in keys else (*near(key, keys), *alike):
         known = {str(there[other]) for there in labels.values() if other in there}
-        meant = [one for value in values for one in (value, *near(value, known)) if one in known]
-        for value in meant or (sorted(known) if not values else ()):
+        several = ((value, *near(value, known)) for value in values[:TRIED])
+        meant = [one for texts in several for one in texts if one in known]
+        for value in (meant or (sorted(known) if not values else []))[:TRIED]:
             nodes = (able[name] for name, one in labels.items() if one.get(other) == value)
             if any(isinstance(best.outcome(node), Allocated) for node in islice(nodes, TRIED)):
                 return other if other != key and (not values or value in values) else value
     return ""
 
 
-def _demand(subject: Subject) -> str:
+def _demand(needs: Needs) -> str:
     """Return what a pod demands of the labels of its node, in words."""
-    needs = subject.pod.needs
     listed = ", ".join(f"{key}={value}" for key, value in needs.labels.items())
-    if listed or needs.affinity is None:
-        return f"nodeSelector {listed}" if listed else REQUIRED_AFFINITY
-    return affinity_text(needs.affinity)
+    if listed and needs.affinity is None:
+        return f"nodeSelector {listed}"
+    return (f"nodeSelector {listed} with " if listed else "") + _affinity(needs)
+
+
+def _affinity(needs: Needs) -> str:
+    return affinity_text(needs.affinity) if needs.affinity else REQUIRED_AFFINITY
 
 
 def _elsewhere(
@@ -249,7 +253,11 @@ def _elsewhere(
     there = shortened(sorted((one.node.name for one in serving), key=natural))
     here = shortened(sorted(names, key=natural))
     if reasons & {AFFINITY, NODE_NAME}:
-        return [Cause(SELECTOR, f"{_demand(subject)} leaves {here}; such devices are on {there}")]
+        return [
+            Cause(
+                SELECTOR, f"{_demand(subject.pod.needs)} leaves {here}; such devices are on {there}"
+            )
+        ]
     short = sorted(one.removeprefix(INSUFFICIENT) for one in reasons)
     wanted = ", ".join(
         f"{name} {amount_text(subject.pod.needs.requests.get(name, 0))} wanted" for name in short

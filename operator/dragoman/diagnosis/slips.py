@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from dragoman.allocation import Allocated, Claim, DeviceClass
 from dragoman.allocation.requests.expressions import Expression
+from dragoman.allocation.timebudget import check
 from dragoman.diagnosis.answers import Hint
 from dragoman.diagnosis.emptied import BestCase
 from dragoman.diagnosis.selectorparts import (
@@ -227,16 +228,17 @@ def _of_texts(
 ) -> Iterator[Slip]:
     """Correct a text in a conjunct of another form: a list, or a call such as `startsWith`."""
     values = {value for one in contents for value in values_of(one, path)}
-    offered = []
+    offered: list[Candidate] = []
     for literal, text in literals(part).items():
-        for meant in alike(text, values):
+        check()
+        for meant in alike(text, values)[: MOST - len(offered)]:
             new = part.text.replace(literal, _quoted(meant))
             cased = meant.casefold() == text.casefold()
             case = "values are case-sensitive: " if cased and "Ascii" not in part.text else ""
             said = f"{case}did you mean {_quoted(meant)} in place of {literal}?"
             offered.append(Candidate(new, part.text, new, said))
     if offered:
-        yield Slip(untrue_text(part), part.text, tuple(offered[:MOST]), of_class=of_class)
+        yield Slip(untrue_text(part), part.text, tuple(offered), of_class=of_class)
 
 
 def _of_constraint(attribute: str, contents: Iterable[Content]) -> Iterator[Slip]:

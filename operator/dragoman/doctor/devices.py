@@ -191,7 +191,7 @@ def consumed_negative(facts: DoctorFacts) -> Iterator[Finding]:
                 Id.CONSUMED_NEGATIVE,
                 facts.claim_subject(claim),
                 f"{problem}; from Kubernetes 1.38 on, nothing is allocated while it does",
-                f"kubectl delete resourceclaim -n {claim.metadata.namespace} {claim.metadata.name}",
+                _replace(facts, claim),
                 claim.since,
             )
 

@@ -38,7 +38,7 @@ def did_you_mean(name: str, known: Collection[str], said: Mapping[str, str] | No
     """Return a hint: names that go on as this one begins, else the nearest, as `said` has them."""
     longer = sorted((one for one in known if len(name) > 2 and one.startswith(name)), key=natural)
     alike = [one for one in known if one[:2] == name[:2]] or known  # Of many, some are compared
-    found = longer or filter(None, [closest(name, alike)])
+    found = longer or filter(None, [closest(name, alike) or closest(name, known)])
     names = listed((said[one] if said else one for one in found), CANDIDATES)
     return f"; did you mean {names}?" if names else ""
 
@@ -93,10 +93,10 @@ def alike(text: str, known: Collection[str]) -> tuple[str, ...]:
     plain = "".join(_WORDS.findall(text)).casefold()
     for one in sorted(known)[:MAX_CANDIDATES]:
         found.append(_WORDS.sub(partial(_cased, one), text))
-        places = [place for place, letter in enumerate(one) if letter.isalnum()]
-        begin = "".join(one[place] for place in places).casefold().find(plain)
+        letters = [(at, two) for at, it in enumerate(one) if it.isalnum() for two in it.casefold()]
+        begin = "".join(letter for _, letter in letters).find(plain)  # of one, ß for one, are two
         if begin >= 0 and len(plain) >= SHORTEST_PART:
-            found.append(one[places[begin] : places[begin + len(plain) - 1] + 1])
+            found.append(one[letters[begin][0] : letters[begin + len(plain) - 1][0] + 1])
     found += [*near(text, known), text.lower(), text.upper()]
     return tuple(one for one in dict.fromkeys(found) if one != text)
 

@@ -173,13 +173,17 @@ class Holders:
         served = set(_resources(pod).values())
         for name, counts in requested(pod.document).items():
             if name not in served and node.node.allocatable.get(name):
+                code = Code.EXCLUDED if name.startswith(self.manager.excluded) else None
                 for key, amount_ in self._charged(name, sum(counts)):
-                    excluded = key.startswith(self.manager.excluded)
-                    yield Held(key, amount_, Code.EXCLUDED if excluded else None)
+                    yield Held(key, amount_, code)
 
     def _charged(self, name: str, count: int) -> Iterator[tuple[str, int]]:
-        """Yield what is charged for so many of an extended resource, transformed."""
-        found = self.manager.transformed.get(name, {name: UNIT})
+        """Yield what is charged for so many of an extended resource.
+
+        Kueue transforms what it does not exclude (totalRequestsFromPodSets of pkg/workload).
+        """
+        kept = {} if name.startswith(self.manager.excluded) else self.manager.transformed
+        found = kept.get(name, {name: UNIT})
         yield from ((key, each * count) for key, each in found.items())
 
     @cached_property
@@ -198,8 +202,10 @@ class Holders:
         for name, counts in requested({"metadata": {}, "spec": spec}).items():
             device_class = self.classes.get(name, "")
             mapped = self.manager.charged_as(device_class) if self.manager.maps_resources else None
-            for key, value in self._charged(mapped.name if mapped else name, sum(counts)):
-                if not key.startswith(self.manager.excluded):
+            if mapped:  # neither excluded nor transformed: Kueue adds it afterwards
+                found[mapped.name] += sum(counts) * UNIT
+            elif not name.startswith(self.manager.excluded):
+                for key, value in self._charged(name, sum(counts)):
                     found[key] += value
         for key, value, _ in self.wanted_of_claims(namespace, spec):
             found[key] += value

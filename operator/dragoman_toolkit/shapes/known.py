@@ -73,7 +73,7 @@ def named(name: str, option: Path | None = None) -> Shape:
     for one in shapes:
         if name in (one.name, one.machine):
             return one
-    names = [text for one in shapes for text in (one.name, one.machine)]
+    names = {text for one in shapes for text in (one.name, one.machine)}
     raise ShapeError(
         f"no shape of {name} is recorded{did_you_mean(name, names)}. `kubectl dra shapes list` "
         f"shows all; `kubectl dra shapes record NODE` makes one from a node, --shapes DIR reads it"

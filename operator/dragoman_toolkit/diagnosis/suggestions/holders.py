@@ -12,6 +12,7 @@ from dragoman.diagnosis.nearness import NodeAnswer
 from dragoman.inventory.ages import age
 from dragoman.inventory.facts.world import PodFact
 from dragoman.inventory.inventory import Inventory
+from dragoman.model.departure import recorded
 from dragoman.model.deviceid import DeviceID
 from dragoman_toolkit.diagnosis.departures import fencing, silent_since
 from dragoman_toolkit.diagnosis.suggestions.nodespace import pods_in_the_way
@@ -135,10 +136,11 @@ def _text(
     texts = [f"when {' and '.join(users)} {verb}"]
     there = {pod.key: pod for pod in pods}
     if gone := _gone(inventory, users, claims, there):
-        return _to_release(claims, f"{gone} has ended or is gone")
+        return _to_release(inventory, claims, f"{gone} has ended or is gone")
     for pod in there.values():
         if pod.pod.done:
-            return _to_release(claims, f"{pod.key} has ended ({pod.pod.phase or 'deleted'})")
+            why = f"{pod.key} has ended ({pod.pod.phase or 'deleted'})"
+            return _to_release(inventory, claims, why)
         if pod.pod.metadata.deleting:
             texts.append(departing(inventory, pod))
     return "; ".join(texts)
@@ -148,12 +150,20 @@ def _gone(inventory: Inventory, users: Users, claims: Iterable[str], there: Coll
     """Return the only user, where it is no pod any more; empty where that is not known."""
     world = inventory.world
     unread = "pods" not in world.listed or any(one.plural == "pods" for one in world.unseen)
-    consumers = [one for name in claims for one in world.claims[name].consumers]
-    known = unread or there or len(users) > 1 or not all(one.is_pod for one in consumers)
+    held = [world.claims[one] for one in claims]
+    consumers = [one for claim in held for one in claim.consumers]
+    # Safe release keeps a claim until a node has ended the containers of a pod that left.
+    waits = any(one.uid in recorded(claim.left_consumers) for claim in held for one in consumers)
+    known = unread or there or waits or len(users) > 1 or not all(one.is_pod for one in consumers)
     return "" if known or not consumers else users[0]
 
 
-def _to_release(claims: Sequence[str], why: str) -> str:
+def _to_release(inventory: Inventory, claims: Sequence[str], why: str) -> str:
+    """Say that claims are to be released, unless a pod with a node needs them."""
+    for one in inventory.world.pods.values():
+        named = {f"{one.pod.metadata.namespace}/{name}" for name in one.pod.claim_names()}
+        if one.pod.node_name and not one.pod.done and (needed := named.intersection(claims)):
+            return f"when {one.key} ends: {why}, and {one.key} needs claim {min(needed)}"
     many = ("claims", "are", "them") if len(claims) > 1 else ("claim", "is", "it")
     release = "; ".join(f"kubectl dra release {one}" for one in claims)
     return (

@@ -60,7 +60,7 @@ _TREES: Mapping[str, Tree] = {
     },
 }
 """Fields that are kept, by kind."""
-_FORBIDDEN, _NOT_FOUND, _BROKEN = 403, 404, 500
+_FORBIDDEN, _NOT_FOUND = 403, 404
 _CORE = {"events": "Event", "configmaps": "ConfigMap"}
 _KARPENTER = {"nodeclaims": "NodeClaim", "nodepools": "NodePool"}
 _GROUP = "karpenter.sh"
@@ -93,7 +93,8 @@ class Autoscaling:
     def report(self) -> Report:
         """Return what keeps autoscalers from adding nodes, whichever pod it is for."""
         facts = self.facts
-        lines = tuple(autoscalers.of_themselves(facts)) if facts.there else (NONE,)
+        known = facts.there or facts.unread
+        lines = tuple(autoscalers.of_themselves(facts)) if known else (NONE,)
         lines = lines or ("Autoscalers report nothing that keeps them from adding nodes.",)
         status = Exit.UNKNOWN if facts.unread else Exit.CLEAR
         return Report("Autoscaler", {"autoscaler": list(lines)}, lines, status)
@@ -147,7 +148,7 @@ def _on(shape: Shape, inventory: Inventory, subject: Subject) -> str:
     if explanation.answer is Answer.FITS:
         return ""
     lines = groups.groups(found, explanation.nodes)
-    return lines[0].why if lines else "its claims are allocated to other nodes"
+    return lines[0].why if lines else "can not tell"
 
 
 def with_autoscalers(source: Source, snapshot: Snapshot) -> Snapshot:
@@ -223,9 +224,5 @@ async def _list(
     except ApiError as error:
         if error.code == _FORBIDDEN and not namespace and resource.plural == "events" and instead:
             return await _list(client, resource, instead, selector, "")
-        if error.code == _NOT_FOUND:
-            return []
-        if error.code == _FORBIDDEN or error.code >= _BROKEN:
-            return None
-        raise
+        return [] if error.code == _NOT_FOUND else None
     return found

@@ -2,7 +2,14 @@
 
 import pytest
 
-from dragoman_base.words.nearnames import elsewhere, near, near_attribute, near_driver
+from dragoman_base.words.nearnames import (
+    alike,
+    did_you_mean,
+    elsewhere,
+    near,
+    near_attribute,
+    near_driver,
+)
 
 PRODUCTS = ["NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe", "NVIDIA L4", "Lyra-16"]
 PUBLISHED = [
@@ -62,3 +69,11 @@ def test_an_attribute_is_domain_and_name(
 
 def test_a_name_may_stand_in_another_namespace() -> None:
     assert elsewhere("ml/pair", ["infra/pair", "ml/single", "ops/pair"]) == ("infra", "ops")
+
+
+def test_letters_that_are_two_without_case_count_as_two() -> None:
+    assert "\u00df\u00df" in alike("ssss", ["\u00df\u00df-1"])
+
+
+def test_names_that_begin_alike_hide_no_nearer_one() -> None:
+    assert did_you_mean("tariner", ["trainer", "tax"]) == "; did you mean trainer?"

@@ -4,6 +4,7 @@ import pytest
 
 from dragoman.doctor.devices import of_plugin
 from dragoman.doctor.finding import Finding, Id
+from tests.support.manifests import Json
 from tests.support.worlds import inventory as builders
 from tests.support.worlds.doctor import World
 from tests.unit.dragoman.doctor.test_examination import diagnosis
@@ -57,3 +58,24 @@ def test_a_claim_that_a_bound_pod_names_is_not_to_be_released() -> None:
     (one,) = idle("Pending", users=())
     assert "release w/claim" not in one.remedy
     assert "pod pod on w-n0 needs it" in one.remedy
+
+
+def negative(pod: Json | None, *users: str) -> str:
+    """Return the remedy of a claim that holds a negative share."""
+    share = {
+        "shareID": "11111111-2222-3333-4444-555555555555",
+        "consumedCapacity": {"memory": "-1Gi"},
+    }
+    made = WORLD.base(
+        *([pod] if pod else []), WORLD.claim("claim", "d0", users=users, result=share)
+    )
+    found = diagnosis(builders.snapshot(*made)).findings
+    (one,) = [one for one in found if one.id is Id.CONSUMED_NEGATIVE]
+    return one.remedy
+
+
+def test_a_negative_share_is_released_only_where_no_pod_needs_it() -> None:
+    pod = WORLD.pod(claims={"gpu": "claim"})
+    assert negative(None) == "kubectl dra release w/claim"
+    assert "do not release it: pod pod on w-n0 needs it" in negative(pod)
+    assert negative(pod, "pod") == "kubectl delete pod -n w pod"

@@ -225,6 +225,18 @@ MIG, MEMORY = "nvidia.com/mig-4g.20gb", "example.com/memory"
             id="excluded",
         ),
         pytest.param(
+            "excludeResourcePrefixes: [nvidia.com]\n  "
+            f"transformations: [{{input: {MIG}, strategy: Replace, outputs: {{{MEMORY}: 20Gi}}}}]",
+            *(("example.com/x", "8", "0"), {}, [("example.com/x", 0, [])]),
+            id="excluded before it is transformed",
+        ),
+        pytest.param(
+            "excludeResourcePrefixes: [example.com]\n  "
+            f"transformations: [{{input: {MIG}, strategy: Replace, outputs: {{{MEMORY}: 20Gi}}}}]",
+            *((MEMORY, "100Gi", "40Gi"), {MEMORY: 40 * 2**30}, [(MEMORY, 40 * 2**30, [])]),
+            id="an output of an excluded name",
+        ),
+        pytest.param(
             "quotaCheckStrategy: IgnoreUndeclared",
             *(("example.com/x", "8", "0"), {}, [("example.com/x", 0, [])]),
             id="without a quota",

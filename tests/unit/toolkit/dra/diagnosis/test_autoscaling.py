@@ -1,11 +1,15 @@
 """`kubectl dra explain` ends with what autoscalers wrote, and which machine would have room."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from dragoman.inventory.snapshots.snapshot import API_VERSION, MIGRATION, MIGRATION_OBJECT
+from dragoman.kube.errors import ApiError
+from dragoman_toolkit.dra.diagnosis.autoscaling import Autoscaling
 from tests.support import manifests as objects
 from tests.support.dra import Desk
 from tests.support.worlds import inventory as builders
@@ -91,3 +95,21 @@ def test_autoscalers_are_explained_without_a_pod(tmp_path: Path) -> None:
     assert "not read: events" in said
     empty = desk(tmp_path, "1Gi").document("explain", "autoscaler")
     assert empty["autoscaler"][0].startswith("No autoscaler found")
+
+
+class Busy:
+    """An API server that has no time for what autoscalers write."""
+
+    async def get(self, path: str, **_: str) -> Mapping[str, Any]:
+        if path == "/apis":
+            return {"groups": []}
+        raise ApiError(429, "TooManyRequests", "too many requests")
+
+
+def test_what_a_busy_server_does_not_list_is_named_and_no_error() -> None:
+    source: Any = SimpleNamespace(
+        snapshot="", namespace="ml", call=lambda read: asyncio.run(read(Busy()))
+    )
+    found = Autoscaling(source).report()
+    assert found.blocks == ("not read: configmaps, events",)
+    assert found.status == 2

@@ -3,6 +3,7 @@
 Each kind has two worlds or more, so that no answer is right for one of them alone.
 """
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,14 @@ def reserved(*names: str) -> list[Json]:
     users = [{"resource": "pods", "name": one, "uid": f"uid-jobs-{one}"} for one in names]
     status = {"allocation": held["status"]["allocation"], "reservedFor": users}
     return [*one(gpu("g0")), {**held, "status": status}, pod]
+
+
+def reserved_by_departed(name: str) -> list[Json]:
+    """Return a claim that safe release keeps for a pod that left."""
+    *rest, held, _ = reserved(name)
+    left = [{"uid": f"uid-jobs-{name}", "pod": name, "node": "big-1", "left": CREATED}]
+    annotations = {"dragoman.dev/left-consumers": json.dumps(left)}
+    return [*rest, {**held, "metadata": {**held["metadata"], "annotations": annotations}}]
 
 
 Case = tuple[str, list[Json], str, list[str], list[str]]
@@ -621,6 +630,29 @@ CASES: list[Case] = [
         [OTHERS],
     ),
     (
+        "an affinity that no node meets beside a label that some have",
+        zoned(nodeSelector={ZONE: "eu-1a"}, **demanding(ZONE, "In", "us-9")),
+        EXPLAIN,
+        [rf"can never fit: the required node affinity {ZONE} in \(us-9\) matches no node"],
+        ["nodeSelector"],
+    ),
+    (
+        "an affinity and a label that no node has together",
+        zoned(nodeSelector={"rack": "eu-1a"}, **demanding(ZONE, "In", "eu-1b")),
+        EXPLAIN,
+        [
+            rf"nodeSelector rack=eu-1a with the required node affinity {ZONE} in \(eu-1b\) matches no"
+        ],
+        [OTHERS],
+    ),
+    (
+        "a label that must exist, in another domain",
+        zoned(**demanding("failure-domain.beta.kubernetes.io/zone", "Exists")),
+        EXPLAIN,
+        [rf"did you mean {ZONE}\?"],
+        [OTHERS],
+    ),
+    (
         "an affinity that leaves nodes without devices",
         zoned(**demanding(ZONE, "DoesNotExist")),
         EXPLAIN,
@@ -700,6 +732,20 @@ CASES: list[Case] = [
         EXPLAIN,
         ["when claim jobs/p-gpu is released: jobs/q has ended or is gone"],
         ["when jobs/q ends"],
+    ),
+    (
+        "the holder is gone, and a pod that runs needs its claim",
+        [*reserved("q"), *wants(request())],
+        EXPLAIN,
+        ["when jobs/p ends: jobs/q has ended or is gone, and jobs/p needs claim jobs/p-gpu"],
+        ["dra release"],
+    ),
+    (
+        "the holder is gone, and its node has to end its containers",
+        [*reserved_by_departed("q"), *wants(request())],
+        EXPLAIN,
+        ["when jobs/q ends"],
+        ["dra release"],
     ),
     # device-plugin-pairs
     (
