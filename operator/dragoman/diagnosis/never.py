@@ -253,11 +253,8 @@ def _elsewhere(
     there = shortened(sorted((one.node.name for one in serving), key=natural))
     here = shortened(sorted(names, key=natural))
     if reasons & {AFFINITY, NODE_NAME}:
-        return [
-            Cause(
-                SELECTOR, f"{_demand(subject.pod.needs)} leaves {here}; such devices are on {there}"
-            )
-        ]
+        demand = _demand(subject.pod.needs)
+        return [Cause(SELECTOR, f"{demand} leaves {here}; such devices are on {there}")]
     short = sorted(one.removeprefix(INSUFFICIENT) for one in reasons)
     wanted = ", ".join(
         f"{name} {amount_text(subject.pod.needs.requests.get(name, 0))} wanted" for name in short

@@ -161,7 +161,7 @@ def _scaled(facts: AutoscalerFacts, pod: PodFact, *, held: bool) -> Iterator[str
             )
         return
     created = str(part(pod.document, "metadata").get("creationTimestamp") or "")
-    if (seconds(facts.now, created) or 0) < SILENT:
+    if "events" in facts.unread or (seconds(facts.now, created) or 0) < SILENT:
         return
     spec = part(pod.document, "spec")
     why = ["its scheduling gates hold the pod back"] if held else []

@@ -178,10 +178,7 @@ class Holders:
                     yield Held(key, amount_, code)
 
     def _charged(self, name: str, count: int) -> Iterator[tuple[str, int]]:
-        """Yield what is charged for so many of an extended resource.
-
-        Kueue transforms what it does not exclude (totalRequestsFromPodSets of pkg/workload).
-        """
+        """Yield what is charged for so many; Kueue transforms only what it does not exclude."""
         kept = {} if name.startswith(self.manager.excluded) else self.manager.transformed
         found = kept.get(name, {name: UNIT})
         yield from ((key, each * count) for key, each in found.items())

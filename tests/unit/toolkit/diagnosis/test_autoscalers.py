@@ -208,6 +208,11 @@ CASES: dict[str, tuple[Mapping[str, Any], tuple[str, ...], tuple[str, ...]]] = {
         ("cluster-autoscaler has said nothing about the pod",),
         ("has said nothing",),
     ),
+    "Events that may not be read are no silence": (
+        {"status": status(group()), "unread": ("events",)},
+        ("not read: events",),
+        ("not read",),
+    ),
     "silence about a gated pod": (
         {"status": status(group()), "held": True},
         ("has said nothing about the pod: its scheduling gates hold the pod back",),
