@@ -93,8 +93,7 @@ class Autoscaling:
     def report(self) -> Report:
         """Return what keeps autoscalers from adding nodes, whichever pod it is for."""
         facts = self.facts
-        known = facts.there or facts.unread
-        lines = tuple(autoscalers.of_themselves(facts)) if known else (NONE,)
+        lines = tuple(autoscalers.of_themselves(facts)) if facts.there or facts.unread else (NONE,)
         lines = lines or ("Autoscalers report nothing that keeps them from adding nodes.",)
         status = Exit.UNKNOWN if facts.unread else Exit.CLEAR
         return Report("Autoscaler", {"autoscaler": list(lines)}, lines, status)
@@ -134,8 +133,7 @@ def _on(shape: Shape, inventory: Inventory, subject: Subject) -> str:
     found = take(
         replace(world, nodes={new.node.node.name: new.node}, slices=new.slices), inventory.profile
     )
-    free = replace(subject, obstacles=())
-    explanation = explain(found, free)
+    explanation = explain(found, replace(subject, obstacles=()))
     devices = [
         device.device
         for node in explanation.nodes
@@ -152,12 +150,15 @@ def _on(shape: Shape, inventory: Inventory, subject: Subject) -> str:
 
 
 def with_autoscalers(source: Source, snapshot: Snapshot) -> Snapshot:
-    """Return a snapshot that has what autoscalers wrote."""
-    objects, unread = source.call(lambda client: _objects(client, source.namespace))
-    head = {"apiVersion": API_VERSION, "kind": MIGRATION_OBJECT}
-    lines = [{**head, LINE: one} for one in (*objects, *({_UNREAD: name} for name in unread))]
-    found = (*snapshot.of(MIGRATION), *lines)
-    return replace(snapshot, objects={**snapshot.objects, MIGRATION: found})
+    """Return a snapshot that has what autoscalers wrote, also where it is made of another one."""
+    if source.snapshot:
+        lines = [one for one in source.read(()).of(MIGRATION) if LINE in one]
+    else:
+        objects, unread = source.call(lambda client: _objects(client, source.namespace))
+        head = {"apiVersion": API_VERSION, "kind": MIGRATION_OBJECT}
+        lines = [{**head, LINE: one} for one in (*objects, *({_UNREAD: name} for name in unread))]
+    others = (one for one in snapshot.of(MIGRATION) if LINE not in one)
+    return replace(snapshot, objects={**snapshot.objects, MIGRATION: (*others, *lines)})
 
 
 def _of_snapshot(snapshot: Snapshot) -> AutoscalerFacts:

@@ -113,3 +113,12 @@ def test_what_a_busy_server_does_not_list_is_named_and_no_error() -> None:
     found = Autoscaling(source).report()
     assert found.blocks == ("not read: configmaps, events",)
     assert found.status == 2
+
+
+def test_a_snapshot_of_a_snapshot_keeps_what_autoscalers_wrote(tmp_path: Path) -> None:
+    there = desk(tmp_path, "1Gi", {"kind": "ConfigMap", "data": {"status": STATUS}})
+    extras = ("--with", "migration", "--with", "autoscaler")
+    said = there.document("explain", "autoscaler")
+    there.file.write_text(there.run("snapshot", *extras))
+    assert there.document("explain", "autoscaler") == said
+    assert "has its maximum of 2 nodes" in str(said)
