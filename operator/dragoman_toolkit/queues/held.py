@@ -178,9 +178,8 @@ class Holders:
                     yield Held(key, amount_, code)
 
     def _charged(self, name: str, count: int) -> Iterator[tuple[str, int]]:
-        """Yield what is charged for so many; Kueue transforms only what it does not exclude."""
-        kept = {} if name.startswith(self.manager.excluded) else self.manager.transformed
-        found = kept.get(name, {name: UNIT})
+        """Yield what is charged for so many of an extended resource, transformed."""
+        found = self.manager.transformed.get(name, {name: UNIT})
         yield from ((key, each * count) for key, each in found.items())
 
     @cached_property

@@ -168,11 +168,12 @@ def _manager(snapshot: Snapshot, name: str) -> Manager:
         return Manager(name, version, gates, configured=bool(config))
     chosen = part(config, "featureGates")
     gates = {**{str(key): value is True for key, value in chosen.items()}, **gates}
-    excluded = map(str, _listed(part(config, "resources"), "excludeResourcePrefixes"))
+    excluded = tuple(map(str, _listed(part(config, "resources"), "excludeResourcePrefixes")))
+    renamed = dict(_transformations(config))  # after others are excluded: workload.go
     return Manager(
         *(name, version, gates, dict(_mappings(config)), bool(config)),
-        transformed=dict(_transformations(config)),
-        excluded=tuple(excluded),
+        transformed={one: renamed[one] for one in renamed if not one.startswith(excluded)},
+        excluded=excluded,
     )
 
 
