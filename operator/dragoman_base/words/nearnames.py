@@ -93,8 +93,9 @@ def alike(text: str, known: Collection[str]) -> tuple[str, ...]:
     plain = "".join(_WORDS.findall(text)).casefold()
     for one in sorted(known)[:MAX_CANDIDATES]:
         found.append(_WORDS.sub(partial(_cased, one), text))
-        letters = [(at, two) for at, it in enumerate(one) if it.isalnum() for two in it.casefold()]
-        begin = "".join(letter for _, letter in letters).find(plain)  # of one, ß for one, are two
+        shown = ((place, letter) for place, letter in enumerate(one) if letter.isalnum())
+        letters = [(place, each) for place, letter in shown for each in letter.casefold()]
+        begin = "".join(each for _, each in letters).find(plain)  # without case, ß is ss
         if begin >= 0 and len(plain) >= SHORTEST_PART:
             found.append(one[letters[begin][0] : letters[begin + len(plain) - 1][0] + 1])
     found += [*near(text, known), text.lower(), text.upper()]

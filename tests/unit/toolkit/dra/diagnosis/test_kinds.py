@@ -634,7 +634,7 @@ CASES: list[Case] = [
         zoned(nodeSelector={ZONE: "eu-1a"}, **demanding(ZONE, "In", "us-9")),
         EXPLAIN,
         [rf"can never fit: the required node affinity {ZONE} in \(us-9\) matches no node"],
-        ["nodeSelector"],
+        ["can never fit: nodeSelector"],
     ),
     (
         "an affinity and a label that no node has together",
