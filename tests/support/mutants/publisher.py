@@ -33,7 +33,7 @@ class MutantPublisher(Publisher):
 
     def settle(self, pool: PretendPool, there: Sequence[Mapping[str, Any]]) -> None:
         """Bring the slices of one pool to what is to be published."""
-        faults, before = self.faults(), self.settled.get(pool.node)
+        faults, before = self.faults(), self.settled.get((pool.node, pool.title))
         if before and before[0] == pool:
             names = {one["metadata"]["name"] for one in there}
             if "once" in faults and before[2].keys() - names:
@@ -49,8 +49,8 @@ class MutantPublisher(Publisher):
 
     def write_again(self) -> None:
         """Write the slices that are there a number of times, each time with another annotation."""
-        for node, (pool, generation, _) in list(self.settled.items()):
-            for manifest in self.render(pool, generation, self.owner(node)):
+        for pool, generation, _ in list(self.settled.values()):
+            for manifest in self.render(pool, generation, self.owner(pool.node)):
                 self._touch(manifest)
 
     def _touch(self, manifest: Manifest) -> None:
