@@ -108,6 +108,7 @@ class World:
         """Make a pod that runs on the first node."""
         published = more.pop("published", {})
         made = objects.pod(name, self.name, **{"nodeName": f"{self.name}-n0", **more})
+        made["metadata"]["uid"] = f"uid-of-{self.name}-{name}"
         made["status"] = {"phase": "Running"}
         if published:
             made["status"]["resourceClaimStatuses"] = [
@@ -341,7 +342,6 @@ def _consumers_near_limit(world: World) -> Case:
         return world.claim("claim", "d0", users=[f"user-{number}" for number in range(count)])
 
     one = world.pod("user-0")
-    one["metadata"]["uid"] = f"uid-of-{world.name}-user-0"
     return Case(
         Id.CONSUMERS_NEAR_LIMIT,
         f"{world.name}/claim",

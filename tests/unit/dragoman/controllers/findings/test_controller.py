@@ -100,7 +100,7 @@ async def test_findings_are_counted_and_posted_once() -> None:
     assert event["reason"] == "DeviceLost"
     assert event["regarding"]["name"] == "claim"
     assert event["metadata"]["namespace"] == "w2"
-    assert event["note"].endswith("is in no slice; kubectl delete pod -n w2 pod")
+    assert "is in no slice; pod pod has no controller: save its manifest" in event["note"]
 
 
 async def test_a_finding_that_returns_is_posted_again(monkeypatch: pytest.MonkeyPatch) -> None:
