@@ -78,4 +78,7 @@ def test_a_negative_share_is_released_only_where_no_pod_needs_it() -> None:
     pod = WORLD.pod(claims={"gpu": "claim"})
     assert negative(None) == "kubectl dra release w/claim"
     assert "do not release it: pod pod on w-n0 needs it" in negative(pod)
+    assert "pod pod has no controller: save its manifest" in negative(pod, "pod")
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r"}
+    pod["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
     assert negative(pod, "pod") == "kubectl delete pod -n w pod"
