@@ -69,10 +69,13 @@ class History:
 
 def _version(line: bytes) -> str:
     """Return the version of the object of a watch line; empty where it has none."""
-    found = VERSION.findall(line)
-    if len(found) > 1:  # a custom resource has labels before it, which may be named alike
+    found = VERSION.search(line)
+    if found is None:
+        return ""
+    # Event, object and metadata; a custom resource has labels before it, which may be named alike.
+    if line.count(b"{", 0, found.start()) > 3 and VERSION.search(line, found.end()):
         return str(decode(line)["object"]["metadata"]["resourceVersion"])
-    return found[0].decode() if found else ""
+    return found[1].decode()
 
 
 async def _found(

@@ -38,7 +38,7 @@ class StoredObject:
 Fact = TypeVar("Fact", bound=HasMetadata)
 
 DELETED_LIMIT = 10_000
-"""How many UIDs of deleted objects of a kind are kept, 3 MiB; they only save live reads."""
+"""How many UIDs of deleted objects each set keeps, 3 MiB; they only save live reads."""
 
 OWN_WRITES_LIMIT = 10_000
 """How many own writes may still be reported by the watch."""
