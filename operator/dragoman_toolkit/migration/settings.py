@@ -336,14 +336,13 @@ def _pool(
 def _told_apart(pools: Sequence[Pool]) -> Iterator[Pool]:
     """Yield pools; those whose kernel drivers alone tell them from others lose that field."""
     for one in pools:
-        alike = [
-            other
+        alike = len(pools) > 1_000 or any(  # Of more pools each counts as like another
+            one.filters == other.filters
+            and (one.name, one.prefix) != (other.name, other.prefix)
+            and not (one.nodes and other.nodes and one.nodes != other.nodes)
             for other in pools
-            if one.filters == other.filters and (one.name, one.prefix) != (other.name, other.prefix)
-            if not (one.nodes and other.nodes and one.nodes != other.nodes)
-        ]
-        lost = {*one.lost, "drivers"} if alike else one.lost
-        yield replace(one, lost=tuple(sorted(lost)))
+        )
+        yield replace(one, lost=tuple(sorted({*one.lost, *["drivers"] * alike})))
 
 
 def _of_tree(

@@ -117,7 +117,7 @@ def tried(facts: AutoscalerFacts, inventory: Inventory, subject: Subject) -> Ite
     if fits or not_on:
         parts = [f"fits on: {', '.join(fits)}"] if fits else []
         parts += [f"not on: {', '.join(not_on)}"] if not_on else []
-        yield f"a new node, by recorded shapes: {'; '.join(parts)}"
+        yield f"a new node, labels and taints of its group aside: {'; '.join(parts)}"
     if empty:
         yield (
             f"cluster-autoscaler has no node of {', '.join(empty)} from which it could learn "

@@ -61,7 +61,7 @@ def test_a_pod_that_waits_names_the_machines_that_would_have_room(tmp_path: Path
     assert silence == "cluster-autoscaler has said nothing about the pod"
     assert "node group p5-48xlarge-nodes has its maximum of 2 nodes" in maximum
     unchecked = "p4d.24xlarge (cpu and memory are not checked)"
-    assert f"by recorded shapes: fits on: {unchecked}; not on: p5.48xlarge (has the dev" in fits
+    assert f"of its group aside: fits on: {unchecked}; not on: p5.48xlarge (has the dev" in fits
     assert empty.startswith("cluster-autoscaler has no node of p4d.24xlarge from which")
     assert fits in there.run(*EXPLAIN, status=1)
 
@@ -77,7 +77,7 @@ def test_machines_of_node_pools_are_tried(tmp_path: Path) -> None:
     lines = desk(tmp_path, "1Gi", pool).document(*EXPLAIN, status=1)["autoscaler"]
     assert lines == [
         "Karpenter: it ignores claims of pods unless IGNORE_DRA_REQUESTS=false is set",
-        "a new node, by recorded shapes: fits on: p5.48xlarge",
+        "a new node, labels and taints of its group aside: fits on: p5.48xlarge",
     ]
 
 
