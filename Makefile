@@ -21,7 +21,7 @@ COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
 PYTEST := $(PY) -m pytest
 N ?= 10000
-PROCESSES ?= 4
+PROCESSES ?= 3
 MINUTES ?= 10
 WORLDS ?= 2000
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -26,7 +27,7 @@ DEFAULT_NAMESPACE = "default"
 NAMESPACED = ("pods", "resourceclaims", "resourceclaimtemplates")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """The options about clusters and namespaces."""
 
@@ -59,6 +60,13 @@ class Source:
 
         return ServerConnection(self.connection)
 
+    @cached_property
+    def _file(self) -> Snapshot:
+        from dragoman_toolkit.dra.cluster import dumps  # noqa: PLC0415 — heavy
+
+        assert self.snapshot is not None
+        return dumps.load(self.snapshot)
+
     def read(self, plurals: Iterable[str], *, ended: bool = False) -> Snapshot:
         """Read objects; raise Unusable where neither cluster nor file gives any.
 
@@ -67,7 +75,7 @@ class Source:
             ended: Whether pods that have ended are read as well.
         """
         if self.snapshot:
-            return _load(self.snapshot)
+            return self._file
         with ProgressLine(quiet=self.quiet) as progress:
             return self._cluster.read(self.namespace, plurals, progress, ended=ended)
 
@@ -134,9 +142,3 @@ def parse_profile(text: str) -> tuple[str, dict[str, bool]]:
             raise Unusable(f"a feature gate is GATE=true or GATE=false, found {part!r}")
         gates[name] = value == "true"
     return version, gates
-
-
-def _load(path: Path) -> Snapshot:
-    from dragoman_toolkit.dra.cluster import dumps  # noqa: PLC0415 — heavy
-
-    return dumps.load(path)
