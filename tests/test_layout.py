@@ -122,10 +122,16 @@ def test_unit_tests_of_a_package_need_none_above_it(package: str) -> None:
         for name in imported(path):
             if name.partition(".")[0] in above:
                 wrong.append(f"{path.relative_to(ROOT)} imports {name}")
-            source = (ROOT / name.replace(".", "/")).with_suffix(".py")
-            if name.startswith(("tests.", "docs.")) and source.exists() and source not in seen:
-                seen.add(source)
-                waiting.append(source)
+            place = ROOT / name.replace(".", "/")
+            sources = {
+                place.with_suffix(".py"),
+                place / "__init__.py",
+                place.parent / "__init__.py",
+            }
+            if name.startswith(("tests.", "docs.")):
+                found = {one for one in sources - seen if one.exists()}
+                waiting += found
+                seen |= found
     assert wrong == []
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import NamedTuple
 
+from dragoman.model.amounts import read_quantity
 from dragoman.model.conditions import Condition, parse_conditions
 from dragoman.model.deviceid import DeviceID
 from dragoman.model.fields import (
@@ -164,4 +165,5 @@ def _id(item: Document, within: str) -> DeviceID:
 
 def _consumed(item: Document, within: str) -> Iterator[tuple[str, str]]:
     for name, value in mapping(item, "consumedCapacity", within).items():
+        read_quantity(value, f"{within}consumedCapacity.{name}")
         yield name, str(value)

@@ -9,7 +9,7 @@ from dragoman_cel.values.durations import DURATION_GETTERS, Duration, parse_dura
 from dragoman_cel.values.timestamps import (
     timestamp_from_seconds,
 )
-from tests.conformance.cel import go_duration
+from tests.support.gotexts import go_duration
 
 LONGEST = "9223372036854775807ns"
 

@@ -71,6 +71,12 @@ def damaged(document: Any, random: Random) -> Any:
     return document
 
 
+CONSUMES = {
+    **dict.fromkeys(("driver", "pool", "device", "request"), "a"),
+    "consumedCapacity": {"memory": "much"},
+}
+
+
 @tries(400)
 @given(st.integers(0, 1 << 48), st.sampled_from(["1.36", "1.37"]))
 def test_damaged_objects_raise_nothing_but_what_is_documented(seed: int, kubernetes: str) -> None:
@@ -123,6 +129,15 @@ def test_damaged_objects_raise_nothing_but_what_is_documented(seed: int, kuberne
         ),
         pytest.param(
             parse_claim, claim("c", {"name": 5}), "spec.devices.requests[0].name", id="name"
+        ),
+        pytest.param(
+            parse_claim,
+            {
+                **claim("c", request("r")),
+                "status": {"allocation": {"devices": {"results": [CONSUMES]}}},
+            },
+            "status.allocation.devices.results[0].consumedCapacity.memory",
+            id="no quantity is consumed",
         ),
         pytest.param(parse_class, device_class("c", 5), "selectors[0].cel.expression", id="class"),
         pytest.param(
