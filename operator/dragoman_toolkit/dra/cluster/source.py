@@ -62,7 +62,7 @@ class Source:
 
     @cached_property
     def _file(self) -> Snapshot:
-        from dragoman_toolkit.dra.cluster import dumps  # noqa: PLC0415 — heavy
+        from dragoman_toolkit.dra.cluster import dumps  # noqa: PLC0415 — not for --help
 
         assert self.snapshot is not None
         return dumps.load(self.snapshot)
