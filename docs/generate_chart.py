@@ -86,7 +86,7 @@ def read(text: str) -> Value:
     Raises:
         ValueError: A value has no description.
     """
-    node = yaml.compose(text, Loader=yaml.CSafeLoader)
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
     assert isinstance(node, yaml.MappingNode)
     return Value((), yamltext.own(text), members=_members((), node, text.splitlines()))
 

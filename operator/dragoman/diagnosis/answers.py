@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from dragoman.allocation import (
-    BudgetExceeded,
-)
+from dragoman.allocation import BudgetExceeded
 from dragoman.diagnosis.nearness import NodeAnswer
 from dragoman.diagnosis.subject import Subject
 

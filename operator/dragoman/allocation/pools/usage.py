@@ -96,8 +96,8 @@ class Usage:
     @property
     def problem(self) -> str:
         """Why the scheduler allocates nothing, whatever the claim; empty where it does."""
-        first, *more = sorted(self._negative.values()) or [""]
-        others = f" (and {len(more)} more claims with invalid consumed capacity)" if more else ""
+        first, more = min(self._negative.values(), default=""), len(self._negative) - 1
+        others = f" (and {more} more claims with invalid consumed capacity)" if more > 0 else ""
         return f"{first}{others}"
 
     def of_pool(self, pool: PoolID) -> Mapping[str, list[Holder]]:
